@@ -1,0 +1,1 @@
+"""The chat, and the one place where the program is put together."""

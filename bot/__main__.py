@@ -1,0 +1,108 @@
+"""The command line `loopwarden`. Heavy imports only after the arguments are read: aiogram takes seconds."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.metadata import version
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0 it worked, 1 it did not, 2 it was asked wrongly."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="loopwarden", description="Guards AI agents on this machine, from Telegram."
+    )
+    parser.add_argument("--version", action="version", version=f"loopwarden {version('loopwarden')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="watch the agents and talk to the chat")
+    run.set_defaults(command=_run)
+    setup = commands.add_parser(
+        "setup", help="show the ids of who writes to the bot, for the settings; needs the token only"
+    )
+    setup.set_defaults(command=_setup)
+    demo = commands.add_parser("demo", help="try everything in this terminal, without a token")
+    demo.add_argument(
+        "--unattended", action="store_true", help="play it without a keyboard; exit 0 only if it worked"
+    )
+    demo.set_defaults(command=_demo)
+    return parser
+
+
+def _run(_: argparse.Namespace) -> int:
+    from bot.settings import Settings, SettingsError, load
+
+    try:
+        settings = load(Settings)
+    except SettingsError as error:
+        return _complain("the settings are wrong", error, 2)
+    from bot.app import open_app
+    from bot.logs import configure_logging
+    from jobs.store.database import StoreError
+    from jobs.watchlist import WatchlistError
+
+    async def guard(stop: asyncio.Event) -> None:
+        async with open_app(settings) as app:
+            await app.run(stop)
+
+    configure_logging()
+    try:
+        asyncio.run(_until_signalled(guard))
+    except WatchlistError as error:
+        return _complain("the watch list is wrong", error, 2)
+    except StoreError as error:
+        return _complain("the database cannot be used", error, 1)
+    return 0
+
+
+def _setup(_: argparse.Namespace) -> int:
+    from bot.settings import SettingsError, TelegramSettings, load
+
+    try:
+        settings = load(TelegramSettings)
+    except SettingsError as error:
+        return _complain("the settings are wrong", error, 2)
+    from bot.setup import SetupError, show_ids
+
+    try:
+        asyncio.run(_until_signalled(lambda stop: show_ids(settings, stop)))
+    except SetupError as error:
+        return _complain("no ids can be shown", error, 1)
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    sys.stdout.write(
+        "Loopwarden demo: two real toy agents, one of them stuck. Loading the bot takes a few seconds ...\n"
+    )
+    sys.stdout.flush()
+    from bot.demo.story import play
+
+    return asyncio.run(play(unattended=options.unattended))
+
+
+async def _until_signalled(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run `work` with an event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await work(stop)
+
+
+def _complain(what: str, error: Exception, code: int) -> int:
+    sys.stderr.write(f"loopwarden: {what}:\n{error}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""Composition root: settings -> store, watch list, jobs, dispatcher; the order of start and stop."""
+
+import asyncio
+import fcntl
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from aiogram import Bot, Dispatcher
+from aiogram.client.session.aiohttp import AiohttpSession
+from aiogram.client.session.base import BaseSession
+from aiogram.client.telegram import TelegramAPIServer
+from aiogram.exceptions import TelegramAPIError, TelegramBadRequest, TelegramUnauthorizedError
+from aiogram.types import BotCommand, BotCommandScopeChat
+
+from bot.clock import SystemClock
+from bot.commands import COMMANDS
+from bot.desk import Desk, Refusals
+from bot.handlers import agents, errors, incidents, overview
+from bot.middlewares.access import AccessMiddleware, Gate
+from bot.middlewares.answer import AnswerFirst
+from bot.notifier import TelegramNotifier
+from bot.settings import Settings, TelegramSettings
+from bot.watching import WatchlistFile
+from jobs.agent_stop import AgentStop
+from jobs.alert_delivery import AlertDelivery
+from jobs.ports import Clock
+from jobs.schedule import Timed, Timetable
+from jobs.store.database import Database, StoreError, open_database
+from jobs.thrash_scan import ThrashScan
+
+_STOP_EVERY: Final = 0.5
+"""Seconds between two looks at the intents to stop."""
+_STOPS_AT_ONCE: Final = 20
+_DELIVER_EVERY: Final = 0.25
+_REQUEST_TIMEOUT: Final = 30
+_POLL_TIMEOUT: Final = 10
+_RECONNECT_AFTER: Final = 15
+"""Seconds."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The program, put together and not yet started."""
+
+    bot: Bot
+    dispatcher: Dispatcher
+    timetable: Timetable
+    agent_stop: AgentStop
+    delivery: AlertDelivery
+    settings: Settings
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Guard and talk until `stop` is set."""
+        await self.delivery.recover()
+        self.timetable.start()
+        _log.info("guarding; a scan every %g s", self.settings.thrash.every)
+        talking = asyncio.ensure_future(self._talk())
+        try:
+            await stop.wait()
+        finally:
+            await self._hang_up(talking)
+            await self.timetable.stop()
+            _log.info("stopped")
+
+    async def _talk(self) -> None:
+        """Poll for ever. A chat that cannot be reached never keeps the guard from guarding."""
+        while True:
+            try:
+                await self._introduce()
+                # Not as tasks: an update is confirmed only after its handler, which just writes to the database.
+                await self.dispatcher.start_polling(
+                    self.bot,
+                    handle_signals=False,
+                    handle_as_tasks=False,
+                    close_bot_session=False,
+                    polling_timeout=_POLL_TIMEOUT,
+                    allowed_updates=["message", "callback_query"],
+                )
+            except TelegramUnauthorizedError:
+                _log.error(
+                    "Telegram refuses the token: check LOOPWARDEN_TOKEN. Scans and stops go on without a chat"
+                )
+            except TelegramAPIError as error:
+                _log.warning("Telegram cannot be reached, scans and stops go on: %s", error.message)
+            await asyncio.sleep(_RECONNECT_AFTER)
+
+    async def _introduce(self) -> None:
+        me = await self.bot.me()
+        _log.info("talking as @%s", me.username)
+        await self.bot.delete_webhook(drop_pending_updates=False)
+        menu = [BotCommand(command=command.name, description=command.does) for command in COMMANDS]
+        for chat in {self.settings.home.id, *self.settings.admins}:
+            # An admin who has never written to the bot has no chat with it yet.
+            with suppress(TelegramBadRequest):
+                await self.bot.set_my_commands(menu, scope=BotCommandScopeChat(chat_id=chat))
+
+    async def _hang_up(self, talking: "asyncio.Future[None]") -> None:
+        # Cancelling the poll would leave its inner tasks behind; before the first poll there is nothing to stop.
+        with suppress(RuntimeError):
+            await self.dispatcher.stop_polling()
+        talking.cancel()
+        with suppress(asyncio.CancelledError):
+            await talking
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings, *, session: BaseSession | None = None, clock: Clock | None = None
+) -> AsyncIterator[App]:
+    """Put the program together; `session` takes Telegram's place.
+
+    Raises `StoreError` or `WatchlistError` if the database or the watch list cannot be used.
+    """
+    clock = clock or SystemClock()
+    policy = settings.thrash.policy()
+    watch = WatchlistFile(settings.watchlist.expanduser(), policy.on_detection)
+    folder = settings.data_dir.expanduser()
+    async with open_database(folder) as store:
+        with _exclusively(folder):
+            bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))
+            try:
+                yield _wire(settings, store, watch, bot, clock)
+            finally:
+                await bot.session.close()
+
+
+def session_for(settings: TelegramSettings) -> AiohttpSession:
+    """Return the connection to the configured Bot API server."""
+    server = TelegramAPIServer.from_base(str(settings.telegram_api).rstrip("/"))
+    return AiohttpSession(api=server, timeout=_REQUEST_TIMEOUT)
+
+
+def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, clock: Clock) -> App:
+    policy, zone = settings.thrash.policy(), ZoneInfo(settings.tz)
+    scan = ThrashScan(store=store, watch=watch, policy=policy, clock=clock)
+    agent_stop = AgentStop(store=store, watch=watch, policy=policy, clock=clock)
+    notifier = TelegramNotifier(bot=bot, home=settings.home, clock=clock, zone=zone)
+    delivery = AlertDelivery(store=store, notifier=notifier, clock=clock)
+    timetable = Timetable(
+        (
+            # First, so that what a crash left open is finished before anything new.
+            Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
+            Timed(name="thrash_scan", job=scan, every=policy.every),
+            Timed(name="alert_delivery", job=delivery, every=_DELIVER_EVERY, is_told=False),
+        ),
+        store,
+        clock,
+    )
+    desk = Desk(
+        store=store,
+        watch=watch,
+        scan=scan,
+        agent_stop=agent_stop,
+        timetable=timetable,
+        policy=policy,
+        clock=clock,
+        zone=zone,
+        started_at=clock.now(),
+        refusals=Refusals(),
+    )
+    return App(
+        bot=bot,
+        dispatcher=_dispatcher(desk, settings),
+        timetable=timetable,
+        agent_stop=agent_stop,
+        delivery=delivery,
+        settings=settings,
+    )
+
+
+def _dispatcher(desk: Desk, settings: Settings) -> Dispatcher:
+    dispatcher = Dispatcher(desk=desk)
+    gate = Gate(admins=frozenset(settings.admins), chat=settings.home.id)
+    dispatcher.update.outer_middleware(AccessMiddleware(gate, desk.refusals))
+    dispatcher.callback_query.outer_middleware(AnswerFirst())
+    for module in (overview, agents, incidents, errors):
+        dispatcher.include_router(module.build_router())
+    return dispatcher
+
+
+@contextmanager
+def _exclusively(folder: Path) -> Iterator[None]:
+    """Hold the data directory: two bots over one database would stop every agent twice."""
+    with (folder / "loopwarden.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(f"another Loopwarden is running with the data directory {folder}") from error
+        yield

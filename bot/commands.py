@@ -1,0 +1,24 @@
+"""The command menu: one list for the chat's menu, /help and the README."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCommand:
+    """One command as people see it."""
+
+    name: str
+    argument: str
+    does: str
+
+
+COMMANDS: Final = (
+    ChatCommand("start", "", "say hello and how to go on"),
+    ChatCommand("help", "", "list the commands"),
+    ChatCommand("status", "", "is the guard working: last scan, sources, unreadable lines, messages"),
+    ChatCommand("agents", "", "list the sessions seen in the last 24 hours"),
+    ChatCommand("agent", "ID", "show one session and its last calls"),
+    ChatCommand("kill", "ID", "stop one session, after a confirmation"),
+    ChatCommand("incidents", "", "list the latest incidents and how they ended"),
+)

@@ -1,0 +1,89 @@
+"""The second press: a one-time nonce, for one person, in one message, for one target, for a minute."""
+
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from aiogram.types import CallbackQuery, Message
+
+from bot.desk import Desk, outgoing
+from bot.views import stop
+from bot.views.screen import Screen
+from bot.views.stop import Refusal
+from jobs.agent_stop import Order
+from jobs.alert.outgoing import Mode
+from jobs.ports import Confirmation, Session
+
+VALID_FOR: Final = 60
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Press:
+    """Who pressed, and where."""
+
+    user_id: int
+    chat_id: int
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said to a press."""
+
+    screen: Screen
+    is_foreign: bool = False
+
+
+def reason_to_refuse(
+    confirmation: Confirmation | None, press: Press, sent_as: int | None, now: float
+) -> Refusal | None:
+    """Judge a press; `sent_as` is the message that the confirmation was sent as."""
+    if confirmation is None:
+        return Refusal.UNKNOWN
+    expected = (confirmation.user_id, confirmation.chat_id, sent_as)
+    if (press.user_id, press.chat_id, press.message_id) != expected:
+        return Refusal.FOREIGN
+    if confirmation.used_at is not None:
+        return Refusal.USED
+    return Refusal.EXPIRED if now > confirmation.expires_at else None
+
+
+async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> None:
+    """Show the confirmation of a stop to the person behind `event`."""
+    message = event if isinstance(event, Message) else event.message
+    if message is None or event.from_user is None:
+        return
+    now = desk.clock.now()
+    nonce = secrets.token_urlsafe(12)
+    question = outgoing(event, stop.confirmation(session, nonce, VALID_FOR, now), Mode.REPLY)
+    async with desk.store.transaction() as tables:
+        confirmation = Confirmation(
+            nonce=nonce,
+            session_id=session.id,
+            pid=session.pid,
+            user_id=event.from_user.id,
+            chat_id=message.chat.id,
+            outgoing_id=await tables.outbox.put(question, now),
+            expires_at=now + VALID_FOR,
+        )
+        await tables.confirmations.add(confirmation)
+
+
+async def answer(desk: Desk, nonce: str, press: Press, *, is_yes: bool) -> Answer:
+    """Take the answer to a confirmation: order the stop, or do nothing."""
+    now = desk.clock.now()
+    confirmation = await desk.reading.confirmations.get(nonce)
+    sent_as = None if confirmation is None else await desk.reading.outbox.message_of(confirmation.outgoing_id)
+    refusal = reason_to_refuse(confirmation, press, sent_as, now)
+    if confirmation is None or refusal is not None:
+        return Answer(stop.refused(refusal or Refusal.UNKNOWN), is_foreign=refusal is Refusal.FOREIGN)
+    # The order first: a crash in between leaves an order that is carried out, and a second press finds it done.
+    order = await _order(desk, confirmation) if is_yes else None
+    async with desk.store.transaction() as tables:
+        await tables.confirmations.mark_used(nonce, now)
+    return Answer(stop.cancelled() if order is None else stop.ordered(order))
+
+
+async def _order(desk: Desk, confirmation: Confirmation) -> Order:
+    return await desk.agent_stop.order(confirmation.session_id, pid=confirmation.pid, by=confirmation.user_id)

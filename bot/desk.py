@@ -1,0 +1,84 @@
+"""What handlers work with: the jobs they may call, the tables they may read, and the way their answers go."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+from zoneinfo import ZoneInfo
+
+from aiogram.types import CallbackQuery, Message
+
+from bot.views.screen import Screen
+from bot.watching import WatchlistFile
+from jobs.agent_stop import AgentStop
+from jobs.alert.outgoing import Mode, Outgoing
+from jobs.ports import Clock
+from jobs.schedule import Timetable
+from jobs.store.database import Database, Tables
+from jobs.thrash.policy import ThrashPolicy
+from jobs.thrash_scan import ThrashScan
+
+LISTED: Final = 24 * 3600
+"""Seconds for which a session is listed after its last call."""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """What the gate has turned away since the start."""
+
+    SENDERS_KEPT: ClassVar[int] = 1000
+
+    count: int = 0
+    senders: set[int] = field(default_factory=set)
+    """Who was logged already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Handed to every handler."""
+
+    store: Database
+    watch: WatchlistFile
+    scan: ThrashScan
+    agent_stop: AgentStop
+    timetable: Timetable
+    policy: ThrashPolicy
+    clock: Clock
+    zone: ZoneInfo
+    started_at: float
+    refusals: Refusals
+
+    @property
+    def reading(self) -> Tables:
+        """The tables, for questions."""
+        return self.store.reading
+
+    async def answer(self, event: Message | CallbackQuery, screen: Screen) -> None:
+        """Queue a reply to a message, or to the message of a pressed button."""
+        await self._put(outgoing(event, screen, Mode.REPLY))
+
+    async def replace(self, query: CallbackQuery, screen: Screen) -> None:
+        """Queue an edit of the message whose button was pressed."""
+        await self._put(outgoing(query, screen, Mode.EDIT))
+
+    async def _put(self, message: Outgoing) -> None:
+        async with self.store.transaction() as tables:
+            await tables.outbox.put(message, self.clock.now())
+
+    def can_stop(self, source: str) -> bool:
+        """Whether a source has a killer."""
+        watched = self.watch.sources().get(source)
+        return watched is not None and watched.killer is not None
+
+
+def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode) -> Outgoing:
+    """Return the message that answers, or takes the place of, the one behind an event."""
+    message = event if isinstance(event, Message) else event.message
+    if message is None:
+        raise ValueError("an inline message has no chat to answer in")
+    topic = message.message_thread_id if isinstance(message, Message) and message.is_topic_message else None
+    return Outgoing(
+        kind="screen",
+        body=screen.body,
+        mode=mode,
+        target_message=message.message_id,
+        chat=f"{message.chat.id}" if topic is None else f"{message.chat.id}/{topic}",
+    )

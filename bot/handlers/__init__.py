@@ -1,0 +1,1 @@
+"""One router per area: a handler parses, calls one job, renders."""

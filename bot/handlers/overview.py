@@ -1,0 +1,70 @@
+"""/start, /help, /status."""
+
+from aiogram import Router
+from aiogram.filters import Command, CommandStart
+from aiogram.types import Message
+
+from bot.desk import LISTED, Desk
+from bot.views import status as view
+from bot.views.status import SourceStatus, Status
+
+_SCAN = "thrash_scan"
+
+
+def build_router() -> Router:
+    """Return the router of this area, new for every dispatcher."""
+    router = Router(name="overview")
+    router.message.register(start, CommandStart())
+    router.message.register(help_, Command("help"))
+    router.message.register(status, Command("status"))
+    return router
+
+
+async def start(message: Message, desk: Desk) -> None:
+    await desk.answer(message, view.start())
+
+
+async def help_(message: Message, desk: Desk) -> None:
+    await desk.answer(message, view.help_text())
+
+
+async def status(message: Message, desk: Desk) -> None:
+    now = desk.clock.now()
+    await desk.answer(message, view.status(await _status(desk, now), now, desk.zone))
+
+
+async def _status(desk: Desk, now: float) -> Status:
+    runs = dict(desk.timetable.runs)
+    outbox = await desk.reading.outbox.counts()
+    unclosed = await desk.reading.incidents.unclosed()
+    return Status(
+        started_at=desk.started_at,
+        scan=runs.pop(_SCAN),
+        other_jobs=runs,
+        sources=await _sources(desk, now),
+        watchlist_error=desk.watch.error,
+        open_incidents=sum(not found.is_being_stopped for found in unclosed.values()),
+        waiting=outbox.waiting,
+        parked=outbox.parked,
+        refused=desk.refusals.count,
+    )
+
+
+async def _sources(desk: Desk, now: float) -> list[SourceStatus]:
+    sessions = await desk.reading.sessions.counts(now - LISTED)
+    found = []
+    for name, watched in desk.watch.sources().items():
+        cursors = await desk.reading.cursors.of_source(name)
+        found.append(
+            SourceStatus(
+                name=name,
+                files=len(cursors),
+                sessions=sessions.get(name, 0),
+                unreadable=sum(cursor.unreadable for cursor in cursors.values()),
+                stops="no killer, observed"
+                if watched.killer is None
+                else f"on detection {watched.on_detection}",
+                problems=watched.source.problems(),
+            )
+        )
+    return found

@@ -1,0 +1,1 @@
+"""What every update passes before a handler sees it."""

@@ -1,0 +1,1 @@
+"""Pure: domain value -> text entities and keyboard. Escaping and truncation happen here, once."""

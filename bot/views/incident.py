@@ -1,0 +1,149 @@
+"""Incidents: the alert that is edited as they go on, the question, the list, the details."""
+
+from collections.abc import Sequence
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from aiogram.types import InlineKeyboardButton
+from aiogram.utils.formatting import Bold, Code, Text
+
+from bot.callbacks import IncidentButton, IncidentVerb
+from bot.views.measure import amount, moment, plural, span
+from bot.views.screen import Screen, lines, screen
+from bot.views.text import clean, name
+from jobs.alert.notice import AskNotice, IncidentNotice
+from jobs.ports import Session
+from jobs.thrash.incident import Incident, IncidentStatus
+from jobs.thrash.locality import SeenCall, repeating
+from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.streak import Ended
+
+_DETAILS_ARGS: Final = 160
+"""UTF-16 units of one call's arguments in the details."""
+
+_TITLES: Final = {
+    IncidentStatus.OPEN: ("🔁", " is going round in circles"),
+    IncidentStatus.ASKED: ("❓", " is going round in circles. Stop it?"),
+    IncidentStatus.STOPPING: ("⏳", " is being stopped"),
+    IncidentStatus.STOPPED: ("🛑", " was stopped"),
+    IncidentStatus.STOP_FAILED: ("🚨", " could not be stopped"),
+    IncidentStatus.STILL_RUNNING: ("🚨", " was stopped and is still running"),
+    IncidentStatus.DRY_RUN: ("🧪", " would have been stopped (dry run)"),
+    IncidentStatus.RESOLVED: ("✅", " is no longer going round in circles"),
+}
+_ENDINGS: Final = {
+    Ended.RECOVERED: "its newest calls are different ones",
+    Ended.QUIET: "it has been quiet since",
+    Ended.RESTARTED: "another process has taken over",
+}
+
+
+def alert(notice: IncidentNotice, now: float, zone: ZoneInfo) -> Screen:
+    """Render the message of an incident, as it stands."""
+    incident = notice.incident
+    is_snoozed = incident.snoozed_until is not None and incident.snoozed_until > now
+    return screen(
+        lines(
+            _title(incident),
+            *_facts(incident),
+            _outlook(notice),
+            f"🔕 snoozed until {moment(incident.snoozed_until or 0, now, zone)}" if is_snoozed else None,
+        ),
+        *_buttons(incident, can_stop=notice.outlook.can_stop),
+    )
+
+
+def question(notice: AskNotice, now: float, zone: ZoneInfo) -> Screen:
+    """Render the question whether to stop an agent."""
+    incident = notice.incident
+    grace = f"Without an answer it is stopped at {moment(notice.stops_at, now, zone)} if it goes on."
+    return screen(lines(_title(incident), grace), *_buttons(incident, can_stop=True))
+
+
+def incident_list(incidents: Sequence[Incident], now: float, zone: ZoneInfo) -> Screen:
+    """Render the latest incidents, newest first."""
+    if not incidents:
+        return screen(Text("No incidents so far."))
+    return screen(lines(Bold("Latest incidents"), *(_row(incident, now, zone) for incident in incidents)))
+
+
+def details(incident: Incident, session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo) -> Screen:
+    """Render the last calls of an incident's session."""
+    head = Text("Incident ", Bold(f"#{incident.id}"), ": last calls of ", name(session.agent))
+    return screen(lines(head, *last_calls(session, policy, now, zone)))
+
+
+def last_calls(session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo) -> list[Text]:
+    """Render the calls that are scored; those that repeat are marked."""
+    recent = session.memory.recent
+    repeats = {call.number for call in repeating(recent, policy)}
+    return [_call(call, call.number in repeats, now, zone) for call in recent[-policy.last :]]
+
+
+def _title(incident: Incident) -> Text:
+    icon, says = _TITLES[incident.status]
+    return Text(f"{icon} ", Bold(name(incident.agent)), Bold(says))
+
+
+def _facts(incident: Incident) -> list[Text]:
+    cost = "" if incident.tokens is None else f", {plural(incident.tokens, 'token')}"
+    took = span(incident.newest_ts - incident.first_ts)
+    return [
+        Text("Tool ", name(incident.tool), f", score {incident.score}"),
+        Text(f"{plural(incident.calls, 'call')} in {took}{cost}"),
+        Text("Source ", name(incident.source), f", session {incident.session_id}, incident #{incident.id}"),
+    ]
+
+
+def _outlook(notice: IncidentNotice) -> str | None:
+    incident = notice.incident
+    if incident.ended is not None:
+        return f"It ended: {_ENDINGS[incident.ended]}."
+    if not incident.is_undecided:
+        return None
+    seen = f"Seen in {plural(incident.steps, 'scan')} in a row"
+    outlook = notice.outlook
+    match outlook.on_detection:
+        case OnDetection.OBSERVE if not outlook.can_stop:
+            return f"{seen}. This source has no killer: it is only observed."
+        case OnDetection.OBSERVE:
+            return f"{seen}. It is only observed."
+        case OnDetection.ASK:
+            return f"{seen}; at {outlook.kill_after} you are asked."
+        case OnDetection.STOP:
+            return f"{seen}; at {outlook.kill_after} it is stopped."
+
+
+def _buttons(incident: Incident, *, can_stop: bool) -> list[list[InlineKeyboardButton]]:
+    if incident.closed_at is not None or incident.is_being_stopped:
+        return [[_button("Details", IncidentVerb.DETAILS, incident)]]
+    first = [_button("Kill", IncidentVerb.KILL, incident)] if can_stop else []
+    snooze = [
+        _button("Snooze 15 m", IncidentVerb.SNOOZE_15, incident),
+        _button("Snooze 1 h", IncidentVerb.SNOOZE_60, incident),
+    ]
+    return [[*first, _button("Details", IncidentVerb.DETAILS, incident)], snooze]
+
+
+def _button(label: str, verb: IncidentVerb, incident: Incident) -> InlineKeyboardButton:
+    data = IncidentButton(verb=verb, incident=incident.id).pack()
+    style = "danger" if verb is IncidentVerb.KILL else None
+    return InlineKeyboardButton(text=label, callback_data=data, style=style)
+
+
+def _row(incident: Incident, now: float, zone: ZoneInfo) -> Text:
+    icon, says = _TITLES[incident.status]
+    cost = "" if incident.tokens is None else f", {amount(incident.tokens)} tokens"
+    return Text(
+        f"{icon} #{incident.id} {moment(incident.opened_at, now, zone)} ",
+        name(incident.agent, 24),
+        f"{says}: ",
+        name(incident.tool, 24),
+        f", {plural(incident.calls, 'call')}{cost}",
+    )
+
+
+def _call(call: SeenCall, is_repeat: bool, now: float, zone: ZoneInfo) -> Text:
+    marks = ("🔁" if is_repeat else "▫️") + ("❌" if call.is_error else "")
+    args = " ".join(clean(call.identity, _DETAILS_ARGS).split())
+    return Text(f"{marks} {moment(call.ts, now, zone)} ", name(call.tool, 32), " ", Code(args))

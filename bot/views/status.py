@@ -1,0 +1,143 @@
+"""/start, /help and /status."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from aiogram.utils.formatting import Bold, Code, Text
+
+from bot.commands import COMMANDS
+from bot.views.measure import amount, moment, plural, span
+from bot.views.screen import Screen, lines, screen
+from bot.views.text import clean, name
+from jobs.schedule import Runs
+
+_PROBLEM_LIMIT: Final = 200
+_PROBLEMS_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """One source as /status shows it."""
+
+    name: str
+    files: int
+    sessions: int
+    """Seen in the last 24 hours."""
+    unreadable: int
+    """Lines skipped since the files were first read."""
+    stops: str
+    """What a detection leads to, such as `stop`."""
+    problems: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Everything that tells whether the guard works."""
+
+    started_at: float
+    scan: Runs
+    other_jobs: Mapping[str, Runs]
+    sources: Sequence[SourceStatus]
+    watchlist_error: str | None
+    open_incidents: int
+    waiting: int
+    parked: int
+    refused: int
+    """Updates from people or chats that may not command the bot."""
+
+
+def start() -> Screen:
+    """Greet."""
+    return screen(
+        lines(
+            Text(
+                Bold("Loopwarden"),
+                " watches the agents on its machine and stops those that go round in circles.",
+            ),
+            "/status says whether it works, /agents who is there, /help what else it can do.",
+        )
+    )
+
+
+def help_text() -> Screen:
+    """List the commands."""
+    rows = (f"/{c.name}{' ' + c.argument if c.argument else ''}: {c.does}" for c in COMMANDS)
+    return screen(lines(Bold("Commands"), *rows))
+
+
+def unknown() -> Screen:
+    """Answer a text that is no command."""
+    return screen(Text("That is no command of mine. /help lists them."))
+
+
+def stale_button() -> Screen:
+    """Answer a button whose subject is over or unknown."""
+    return screen(Text("That button no longer means anything. /incidents and /agents show how things stand."))
+
+
+def failed() -> Screen:
+    """Answer when a handler failed."""
+    return screen(
+        Text("⚠️ That failed; the log says why. Watching and stopping go on. Try again, or look at /status.")
+    )
+
+
+def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
+    """Render how the guard fares."""
+    return screen(
+        lines(
+            Text(_light(state), Bold("Loopwarden"), f", up {span(now - state.started_at)}"),
+            _scan(state.scan, now, zone),
+            *(_failing(job, runs) for job, runs in state.other_jobs.items() if runs.failures),
+            *_watchlist(state),
+            *(part for source in state.sources for part in _source(source)),
+            f"Incidents open: {state.open_incidents}",
+            f"Messages waiting: {state.waiting}, given up: {state.parked}",
+            f"Updates refused: {amount(state.refused)}" if state.refused else None,
+        )
+    )
+
+
+def _light(state: Status) -> str:
+    is_bad = any(runs.failures for runs in (state.scan, *state.other_jobs.values())) or state.watchlist_error
+    has_problems = state.parked or any(source.problems for source in state.sources)
+    return "🔴 " if is_bad else "🟡 " if has_problems else "🟢 "
+
+
+def _scan(scan: Runs, now: float, zone: ZoneInfo) -> Text:
+    if scan.failures:
+        return Text(
+            f"The scan has failed {scan.failures} times in a row: ", Code(clean(scan.error, _PROBLEM_LIMIT))
+        )
+    if scan.worked_at is None:
+        return Text("The first scan is under way.")
+    ago = span(now - scan.worked_at)
+    return Text(f"Last scan {ago} ago ({moment(scan.worked_at, now, zone)}), took {scan.took:.2f} s")
+
+
+def _failing(job: str, runs: Runs) -> Text:
+    times = plural(runs.failures, "time")
+    return Text(f"Job {job} has failed {times} in a row: ", Code(clean(runs.error, _PROBLEM_LIMIT)))
+
+
+def _watchlist(state: Status) -> list[Text]:
+    if state.watchlist_error is None:
+        return []
+    return [
+        Text("The watch list is wrong, the last good one in force: ", Code(clean(state.watchlist_error, 300)))
+    ]
+
+
+def _source(source: SourceStatus) -> list[Text]:
+    unreadable = f", {plural(source.unreadable, 'unreadable line')}" if source.unreadable else ""
+    head = Text(
+        "Source ",
+        name(source.name),
+        f": {plural(source.files, 'file')}, {plural(source.sessions, 'session')}{unreadable}, {source.stops}",
+    )
+    shown = source.problems[:_PROBLEMS_SHOWN]
+    more = len(source.problems) - len(shown)
+    problems = [Text("  ⚠️ ", Code(clean(problem, _PROBLEM_LIMIT))) for problem in shown]
+    return [head, *problems, *([Text(f"  ⚠️ and {more} more")] if more else [])]

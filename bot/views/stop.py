@@ -1,0 +1,123 @@
+"""Stops: the confirmation before, the report after."""
+
+from enum import StrEnum
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from aiogram.types import InlineKeyboardButton
+from aiogram.utils.formatting import Bold, Code, Text
+
+from bot.callbacks import ConfirmButton
+from bot.views.measure import moment, span
+from bot.views.screen import Screen, lines, screen
+from bot.views.text import clean, name
+from jobs.agent_stop import Order
+from jobs.alert.notice import StillRunningNotice, StopNotice
+from jobs.ports import Outcome, Session
+
+_DETAIL_LIMIT: Final = 600
+_TITLES: Final = {
+    Outcome.STOPPED: ("🛑", "Stopped: "),
+    Outcome.FAILED: ("🚨", "The stop failed: "),
+    Outcome.REFUSED: ("🚨", "The stop was refused: "),
+    Outcome.DRY_RUN: ("🧪", "Dry run: "),
+}
+_ORDERS: Final = {
+    Order.TAKEN: "⏳ The stop was ordered; the report follows.",
+    Order.UNDER_WAY: "It is being stopped already.",
+    Order.UNKNOWN: "There is no such session any more.",
+    Order.RESTARTED: "Nothing was stopped: another process has taken this session over since you were asked. Look again with /agents.",
+    Order.NO_KILLER: "Nothing was stopped: this source has no killer in the watch list.",
+}
+
+
+class Refusal(StrEnum):
+    """Why a press on a confirmation does nothing."""
+
+    UNKNOWN = "unknown"
+    FOREIGN = "foreign"
+    """Pressed by somebody else, or in another message."""
+    USED = "used"
+    EXPIRED = "expired"
+
+
+_REFUSALS: Final = {
+    Refusal.UNKNOWN: "That confirmation is not known. Ask again with /kill ID.",
+    Refusal.FOREIGN: "Only who asked can confirm, and only under their own question. Nothing was done.",
+    Refusal.USED: "That button was used already. Nothing was done.",
+    Refusal.EXPIRED: "Too late, the question has expired. Nothing was done; ask again with /kill ID.",
+}
+
+
+def report(notice: StopNotice) -> Screen:
+    """Render what became of a stop."""
+    icon, says = _TITLES[Outcome(notice.outcome)]
+    who = "by the scan" if notice.ordered_by is None else f"by user {notice.ordered_by}"
+    again = ", second and harder attempt" if notice.escalated else ""
+    return screen(
+        lines(
+            Text(f"{icon} ", Bold(says), Bold(name(notice.agent))),
+            Code(clean(notice.detail, _DETAIL_LIMIT)),
+            Text(
+                "Reason ", Code(clean(notice.reason, 64)), f", ordered {who}, took {span(notice.took)}{again}"
+            ),
+            Text("Source ", name(notice.source), f", session {notice.session}"),
+        )
+    )
+
+
+def still_running(notice: StillRunningNotice, now: float, zone: ZoneInfo) -> Screen:
+    """Render that a stop did not hold."""
+    seen = (
+        f"Process {notice.pid} still lives."
+        if notice.pid is not None
+        else f"It made calls after the stop of {moment(notice.stopped_at, now, zone)}."
+    )
+    next_step = (
+        "A harder attempt follows now."
+        if notice.escalating
+        else "Nothing more is tried: please stop it by hand."
+    )
+    return screen(
+        lines(
+            Text("🚨 ", Bold(name(notice.agent)), Bold(" is still running")),
+            Text(seen),
+            Text(next_step),
+            Text("Source ", name(notice.source), f", session {notice.session}"),
+        )
+    )
+
+
+def confirmation(session: Session, nonce: str, seconds: int, now: float) -> Screen:
+    """Ask whether to stop a session."""
+    process = "" if session.pid is None else f", process {session.pid}"
+    return screen(
+        lines(
+            Text("Stop ", Bold(name(session.agent)), "?"),
+            Text("Source ", name(session.source), f", session {session.id}{process}"),
+            Text(f"Last call {span(now - session.last_ts)} ago. The button works once, for {seconds} s."),
+        ),
+        [
+            InlineKeyboardButton(
+                text="Stop it", callback_data=ConfirmButton(nonce=nonce, is_yes=True).pack(), style="danger"
+            ),
+            InlineKeyboardButton(
+                text="Cancel", callback_data=ConfirmButton(nonce=nonce, is_yes=False).pack()
+            ),
+        ],
+    )
+
+
+def ordered(order: Order) -> Screen:
+    """Render what became of an order from the chat."""
+    return screen(Text(_ORDERS[order]))
+
+
+def cancelled() -> Screen:
+    """Render that a stop was not confirmed."""
+    return screen(Text("Cancelled, nothing was done."))
+
+
+def refused(refusal: Refusal) -> Screen:
+    """Render why a press on a confirmation does nothing."""
+    return screen(Text(_REFUSALS[refusal]))

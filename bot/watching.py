@@ -1,0 +1,62 @@
+"""The watch list in force: read at start, read again when the file changes, the last good one kept."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from jobs.alert.notice import WatchlistNotice
+from jobs.killers.registry import killers_of
+from jobs.ports import Watched
+from jobs.sources.registry import FORMATS, build_source
+from jobs.thrash.policy import OnDetection
+from jobs.watchlist import Watchlist, WatchlistError, read_watchlist
+
+
+class WatchlistFile:
+    """Keeps the watch list of one file in force."""
+
+    def __init__(self, path: Path, on_detection: OnDetection) -> None:
+        """Read the file; raises `WatchlistError` if it is wrong."""
+        self._path = path
+        self._on_detection = on_detection
+        self._state = _state(path)
+        self._watched = _build(read_watchlist(path, FORMATS), on_detection)
+        self.error: str | None = None
+        """Why the file as it is now is not in force; None if it is."""
+
+    def sources(self) -> Mapping[str, Watched]:
+        """Every watched source by its name."""
+        return self._watched
+
+    def refresh(self) -> WatchlistNotice | None:
+        """Read the file again if it changed; return what the chat must be told of it."""
+        state = _state(self._path)
+        if state == self._state:
+            return None
+        self._state = state
+        try:
+            self._watched = _build(read_watchlist(self._path, FORMATS), self._on_detection)
+        except WatchlistError as error:
+            self.error = str(error)
+            return WatchlistNotice(error=self.error)
+        self.error = None
+        return WatchlistNotice(error=None)
+
+
+def _build(watchlist: Watchlist, on_detection: OnDetection) -> Mapping[str, Watched]:
+    killers = killers_of(watchlist.killers)
+    return {
+        spec.name: Watched(
+            source=build_source(spec),
+            killer=None if spec.killer is None else killers[spec.killer],
+            on_detection=spec.on_detection or on_detection,
+        )
+        for spec in watchlist.sources
+    }
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

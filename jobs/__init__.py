@@ -1,0 +1,1 @@
+"""Watches and decides; knows nothing of Telegram."""

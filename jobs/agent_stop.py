@@ -1,0 +1,211 @@
+"""The stop of an agent: intent -> killer -> outcome -> did it really stop?"""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from jobs.alert.notice import StillRunningNotice, StopNotice
+from jobs.alert.outgoing import Mode, told
+from jobs.alert.reason import is_snoozed, telling
+from jobs.ports import (
+    Clock,
+    Killer,
+    Outcome,
+    Session,
+    Stop,
+    Stopped,
+    StopState,
+    Store,
+    Tables,
+    Watch,
+    outlook_of,
+)
+from jobs.thrash.incident import Incident, IncidentStatus
+from jobs.thrash.policy import ThrashPolicy
+
+_STATUS: Final = {
+    Outcome.STOPPED: IncidentStatus.STOPPED,
+    Outcome.FAILED: IncidentStatus.STOP_FAILED,
+    Outcome.REFUSED: IncidentStatus.STOP_FAILED,
+    Outcome.DRY_RUN: IncidentStatus.DRY_RUN,
+}
+
+
+class Order(StrEnum):
+    """What became of an order from the chat."""
+
+    TAKEN = "taken"
+    UNDER_WAY = "under_way"
+    """A stop of this session is being carried out already."""
+    UNKNOWN = "unknown"
+    """There is no such session."""
+    RESTARTED = "restarted"
+    """Another process writes the session now: it is not what the order was about."""
+    NO_KILLER = "no_killer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStop:
+    """Carries out what is intended, then looks whether it held.
+
+    1. Every intent that nobody is carrying out goes to its source's killer; those left by a crash come first of all.
+    2. The outcome is committed with the report to the chat.
+    3. For two beats after it, a process that lives or a call made since means: still running. The chat is told and
+       one harder attempt is intended; if that does not hold either, a person is called and nothing more is tried.
+    """
+
+    store: Store
+    watch: Watch
+    policy: ThrashPolicy
+    clock: Clock
+    carrying_out: set[int] = field(default_factory=set)
+    """Ids of the stops under way in this process."""
+
+    async def __call__(self) -> None:
+        """Carry out every open intent, and look again at the stops that are watched."""
+        intents = [
+            s
+            for s in await self.store.reading.stops.in_state(StopState.INTENDED)
+            if s.id not in self.carrying_out
+        ]
+        watched = await self.store.reading.stops.in_state(StopState.WATCHED)
+        results = await asyncio.gather(
+            *(self._carry_out(stop) for stop in intents),
+            *(self._look_again(stop) for stop in watched),
+            return_exceptions=True,
+        )
+        if failures := [result for result in results if isinstance(result, Exception)]:
+            raise ExceptionGroup("some stops could not be carried out", failures)
+
+    async def order(self, session_id: int, *, pid: int | None, by: int) -> Order:
+        """Intend the stop of a session on behalf of Telegram user `by`; `pid` is what the order was about."""
+        now = self.clock.now()
+        async with self.store.transaction() as tables:
+            session = await tables.sessions.get(session_id)
+            if session is None:
+                return Order.UNKNOWN
+            if session.pid != pid:
+                return Order.RESTARTED
+            if self._killer(session.source) is None:
+                return Order.NO_KILLER
+            if await tables.stops.intended_of(session_id):
+                return Order.UNDER_WAY
+            incident = await tables.incidents.unclosed_of(session_id)
+            await tables.stops.add(Stop.intended(session, incident, ordered_by=by, now=now))
+            await self._set_status(tables, incident, IncidentStatus.STOPPING, now)
+        return Order.TAKEN
+
+    async def _carry_out(self, stop: Stop) -> None:
+        self.carrying_out.add(stop.id)
+        try:
+            killer = self._killer(stop.target.source)
+            started = self.clock.now()
+            result = (
+                await killer.stop(stop.target, harder=stop.escalates is not None)
+                if killer
+                else _no_killer(stop)
+            )
+            await self._report(stop, result, took=self.clock.now() - started)
+        finally:
+            self.carrying_out.discard(stop.id)
+
+    async def _report(self, stop: Stop, result: Stopped, took: float) -> None:
+        now = self.clock.now()
+        state = StopState.OVER if result.outcome is Outcome.DRY_RUN else StopState.WATCHED
+        done = replace(stop, state=state, outcome=result.outcome, detail=result.detail, finished_at=now)
+        notice = StopNotice(
+            session=stop.session_id,
+            agent=stop.target.agent,
+            source=stop.target.source,
+            incident=stop.incident_id,
+            reason=stop.target.reason,
+            outcome=result.outcome,
+            detail=result.detail,
+            took=took,
+            ordered_by=stop.ordered_by,
+            escalated=stop.escalates is not None,
+        )
+        async with self.store.transaction() as tables:
+            await tables.stops.save(done)
+            incident = await _incident_of(tables, stop)
+            await self._set_status(tables, incident, _STATUS[result.outcome], now)
+            silent = incident is not None and is_snoozed(incident, now)
+            await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
+
+    async def _look_again(self, stop: Stop) -> None:
+        now = self.clock.now()
+        since = now - (stop.finished_at or now)
+        session = await self.store.reading.sessions.get(stop.session_id)
+        if session is None or since < self.policy.settle:
+            return
+        killer = self._killer(stop.target.source)
+        lives = killer is not None and await killer.is_alive(stop.target) is True
+        if lives or has_called_since(stop, session, self.policy):
+            await self._still_running(stop, session, stop.target.pid if lives else None, now)
+        elif since > 2 * self.policy.settle + 2 * self.policy.every:
+            await self._held(stop, now)
+
+    async def _still_running(self, stop: Stop, session: Session, pid: int | None, now: float) -> None:
+        notice = StillRunningNotice(
+            session=session.id,
+            agent=session.agent,
+            source=session.source,
+            incident=stop.incident_id,
+            pid=pid,
+            newest_ts=session.last_ts,
+            stopped_at=stop.finished_at or now,
+            escalating=stop.escalates is None,
+        )
+        async with self.store.transaction() as tables:
+            await tables.stops.save(replace(stop, state=StopState.OVER))
+            incident = await _incident_of(tables, stop)
+            await self._set_status(tables, incident, IncidentStatus.STILL_RUNNING, now)
+            await tables.outbox.put(told(notice, Mode.REPLY, about=incident), now)
+            if notice.escalating and await tables.stops.intended_of(session.id) is None:
+                again = Stop.intended(session, incident, ordered_by=stop.ordered_by, now=now)
+                await tables.stops.add(replace(again, escalates=stop.id, target=stop.target))
+
+    async def _held(self, stop: Stop, now: float) -> None:
+        async with self.store.transaction() as tables:
+            await tables.stops.save(replace(stop, state=StopState.OVER))
+            incident = await _incident_of(tables, stop)
+            if incident and incident.status is IncidentStatus.STOPPED:
+                await tables.incidents.save(replace(incident, closed_at=now, updated_at=now))
+
+    async def _set_status(
+        self, tables: Tables, before: Incident | None, status: IncidentStatus, now: float
+    ) -> None:
+        if before is None:
+            return
+        after = replace(before, status=status, updated_at=now)
+        await tables.incidents.save(after)
+        outlook = outlook_of(self.watch.sources().get(after.source), self.policy)
+        message = telling(before, after, outlook, now)
+        if message:
+            await tables.outbox.put(message, now)
+
+    def _killer(self, source: str) -> Killer | None:
+        watched = self.watch.sources().get(source)
+        return watched.killer if watched else None
+
+
+def has_called_since(stop: Stop, session: Session, policy: ThrashPolicy) -> bool:
+    """Whether the session has made calls after its stop had time to settle.
+
+    Calls that a look found later than a whole beat after that were made after it, whatever the log's clock says. A
+    log whose clock agreed with ours at the time of the order tells it sooner.
+    """
+    settled = (stop.finished_at or stop.ordered_at) + policy.settle
+    agreed = -policy.every - policy.settle <= stop.target.last_ts - stop.ordered_at <= policy.settle
+    return session.seen_at > settled + policy.every or (agreed and session.last_ts > settled)
+
+
+async def _incident_of(tables: Tables, stop: Stop) -> Incident | None:
+    incident = None if stop.incident_id is None else await tables.incidents.get(stop.incident_id)
+    return incident if incident and incident.closed_at is None else None
+
+
+def _no_killer(stop: Stop) -> Stopped:
+    detail = f"source {stop.target.source} has no killer any more"
+    return Stopped(outcome=Outcome.FAILED, detail=detail)

@@ -1,0 +1,1 @@
+"""Decides: is it worth telling, and how? Pure functions of values."""

@@ -1,0 +1,83 @@
+"""What the chat is told, as values; the words are made in `bot/views`."""
+
+import msgspec
+
+from jobs.thrash.incident import Incident
+from jobs.thrash.policy import OnDetection
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="notice"):
+    """Anything the jobs have to say."""
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What an incident may come to."""
+
+    can_stop: bool
+    """Whether its source has a killer."""
+    on_detection: OnDetection
+    kill_after: int
+
+
+class IncidentNotice(Notice, frozen=True, kw_only=True):
+    """An incident as it stands."""
+
+    incident: Incident
+    outlook: Outlook
+
+
+class AskNotice(Notice, frozen=True, kw_only=True):
+    """The agent will be stopped at `stops_at` (epoch seconds) if it goes on and nobody answers."""
+
+    incident: Incident
+    stops_at: float
+
+
+class StopNotice(Notice, frozen=True, kw_only=True):
+    """A stop was carried out, or failed."""
+
+    session: int
+    agent: str
+    source: str
+    incident: int | None
+    reason: str
+    outcome: str
+    detail: str
+    """In the killer's words: what happened, and what it saw."""
+    took: float
+    """Seconds."""
+    ordered_by: int | None
+    """The Telegram user who ordered it; None if the bot did."""
+    escalated: bool
+
+
+class StillRunningNotice(Notice, frozen=True, kw_only=True):
+    """An agent that was stopped goes on."""
+
+    session: int
+    agent: str
+    source: str
+    incident: int | None
+    pid: int | None
+    """The process that still lives, if that is what was seen."""
+    newest_ts: float
+    """Its newest call."""
+    stopped_at: float
+    escalating: bool
+    """Whether one harder attempt follows; if not, a person must act."""
+
+
+class WatchlistNotice(Notice, frozen=True, kw_only=True):
+    """The watch list was re-read: `error` says why it was refused, None that it is in force."""
+
+    error: str | None
+
+
+class JobFailedNotice(Notice, frozen=True, kw_only=True):
+    """A job raised."""
+
+    job: str
+    error: str
+
+
+AnyNotice = IncidentNotice | AskNotice | StopNotice | StillRunningNotice | WatchlistNotice | JobFailedNotice

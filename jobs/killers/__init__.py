@@ -1,0 +1,1 @@
+"""What stops a session: a command, a signal, or a dry run."""

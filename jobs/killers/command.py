@@ -1,0 +1,142 @@
+"""Stops a session by running a program, such as the agent's own command line."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+from jobs.killers.argv import UnsafeArgumentError, fill_in
+from jobs.killers.wording import bounded
+from jobs.ports import Outcome, Stopped, Target
+
+_KEPT: Final = 4096
+"""Bytes of output."""
+_LAST_WORDS: Final = 0.5
+"""Seconds to wait for output after the program has ended: something it started may keep the pipe open."""
+_REAPING: Final = 2.0
+"""Seconds to wait for a killed program to be gone."""
+_OWN_PREFIX: Final = "LOOPWARDEN_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandKiller:
+    """Runs `argv` without a shell. `timeout` is in seconds; then the whole process group is killed."""
+
+    argv: tuple[str, ...]
+    """Templates, see `fill_in`."""
+    timeout: float = 30.0
+
+    async def stop(self, target: Target, *, harder: bool) -> Stopped:  # noqa: ARG002 - harder: once more
+        try:
+            argv = fill_in(self.argv, target)
+        except UnsafeArgumentError as unsafe:
+            return Stopped(outcome=Outcome.REFUSED, detail=str(unsafe))
+        try:
+            return await _run(argv, self.timeout)
+        except OSError as error:
+            return Stopped(outcome=Outcome.FAILED, detail=_not_started(argv[0], error))
+
+    async def is_alive(self, target: Target) -> bool | None:  # noqa: ARG002 - only the program would know
+        return None
+
+
+class _Output(asyncio.Protocol):
+    """The end of what a program printed; all before it is read and dropped."""
+
+    def __init__(self) -> None:
+        self.kept = b""
+        self.ended = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self.kept = (self.kept + data)[-_KEPT:]
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - what was read is what there is
+        self.ended.set()
+
+    def last_line(self) -> str:
+        lines = self.kept.decode(errors="replace").split("\n")
+        return next((bounded(line.strip()) for line in reversed(lines) if line.strip()), "")
+
+
+async def _run(argv: Sequence[str], limit: float) -> Stopped:
+    async with _output_pipe() as (output, pipe):
+        program = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
+            env=_environment(),
+        )
+        pipe.close()
+        in_time = await _has_ended(program, limit)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(output.ended.wait(), _LAST_WORDS)
+    stopped = in_time and program.returncode == 0
+    how = _exit(program.returncode) if in_time else f"did not end within {limit:g} s and was killed"
+    last_line = output.last_line()
+    return Stopped(
+        outcome=Outcome.STOPPED if stopped else Outcome.FAILED,
+        detail=f"{how}: {last_line}" if last_line else how,
+    )
+
+
+@asynccontextmanager
+async def _output_pipe() -> AsyncIterator[tuple[_Output, BinaryIO]]:
+    """Yield what is kept of the output, and the end to write to, which the caller closes once it is inherited.
+
+    A pipe of our own, because asyncio's would stay open for as long as any grandchild holds it.
+    """
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "wb", buffering=0) as pipe:
+        reader = os.fdopen(read_end, "rb", buffering=0)
+        transport, output = await asyncio.get_running_loop().connect_read_pipe(_Output, reader)
+        try:
+            yield output, pipe
+        finally:
+            transport.close()
+
+
+async def _has_ended(program: Process, limit: float) -> bool:
+    """Wait for the end, at most `limit` seconds; then, or on cancellation, kill the whole group."""
+    try:
+        async with asyncio.timeout(limit):
+            await program.wait()
+    except TimeoutError:
+        return False
+    else:
+        return True
+    finally:
+        if program.returncode is None:
+            await _kill_group(program)
+
+
+async def _kill_group(program: Process) -> None:
+    # Not reaped yet, so its pid, which is its group's too, cannot have been given to another.
+    with suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(program.wait(), _REAPING)
+
+
+def _environment() -> dict[str, str]:
+    """Return what a program inherits: everything but the bot's own settings, its token among them."""
+    return {name: value for name, value in os.environ.items() if not name.upper().startswith(_OWN_PREFIX)}
+
+
+def _exit(code: int | None) -> str:
+    return f"exit code {code}" if code is None or code >= 0 else f"ended by signal {-code}"
+
+
+def _not_started(program: str, error: OSError) -> str:
+    match error:
+        case FileNotFoundError():
+            return f"{bounded(program)} was not found, or the interpreter its first line names"
+        case PermissionError():
+            return f"{bounded(program)} may not be executed"
+        case _:
+            return f"{bounded(program)} could not be started: {error.strerror}"

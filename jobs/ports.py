@@ -1,0 +1,358 @@
+"""Every seam on one page: what the jobs need from files, processes, the database and the chat.
+
+Times are epoch seconds: `now` and `*_at` on the bot's clock, `*_ts` on a log's own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, Self
+
+import msgspec
+
+from jobs.alert.notice import Notice, Outlook
+from jobs.alert.outgoing import Mode, Outgoing
+from jobs.thrash.call import ToolCall
+from jobs.thrash.incident import Incident
+from jobs.thrash.locality import LocalityState
+from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.streak import Streak
+
+# ── time ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Clock(Protocol):
+    """The only reader of the time."""
+
+    def now(self) -> float:
+        """Epoch seconds."""
+        ...
+
+
+# ── where calls are read ──────────────────────────────────────────────────────────────────────────
+
+
+class Cursor(msgspec.Struct, frozen=True, kw_only=True):
+    """How far one file has been read, and how to tell that it is still the same file."""
+
+    device: int
+    inode: int
+    offset: int
+    """Bytes consumed; always just after a line end, or inside a line that is too long to read."""
+    head: str
+    """Fingerprint of the file's first bytes."""
+    tail: str
+    """Fingerprint of the bytes before `offset`."""
+    in_long_line: bool = False
+    unreadable: int = 0
+    """Lines skipped so far."""
+    read_at: float = 0
+    """When the file was last looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """New calls of one file, in log order, and the cursor after them."""
+
+    path: str
+    cursor: Cursor
+    calls: Sequence[ToolCall]
+
+
+class CallSource(Protocol):
+    """A place where tool calls are logged. Methods block; they are called in a thread."""
+
+    name: str
+
+    def read_new(self, cursors: Mapping[str, Cursor], now: float) -> Iterator[Batch]:
+        """Yield what came since `cursors` (by path), in bounded batches, one at least for every file that exists.
+
+        A file that cannot be read is named in `problems()`, never raised.
+        """
+        ...
+
+    def problems(self) -> Sequence[str]:
+        """What the last `read_new` could not read, one sentence each, naming the file."""
+        ...
+
+
+# ── what stops a session ──────────────────────────────────────────────────────────────────────────
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """The session to be stopped."""
+
+    source: str
+    session: str
+    agent: str
+    reason: str
+    score: int
+    pid: int | None
+    pid_since_ts: float | None
+    """The first call that named this pid; a process that started later is another one."""
+    last_ts: float
+    """The session's newest call."""
+
+
+class Outcome(StrEnum):
+    """How an attempt to stop ended."""
+
+    STOPPED = "stopped"
+    FAILED = "failed"
+    """Tried, and it did not work."""
+    REFUSED = "refused"
+    """Not tried: a guard said no."""
+    DRY_RUN = "dry_run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """The outcome of one attempt, and what happened in one sentence (`process 1234 has exited`)."""
+
+    outcome: Outcome
+    detail: str
+
+
+class Killer(Protocol):
+    """Stops a session. Idempotent: an attempt cut short is made again after a restart."""
+
+    async def stop(self, target: Target, *, harder: bool) -> Stopped:
+        """Stop the session; `harder` is the escalation after a stop that did not hold. Never raises for a target."""
+        ...
+
+    async def is_alive(self, target: Target) -> bool | None:
+        """Whether the target's process still lives; None if this killer cannot tell."""
+        ...
+
+
+# ── what is watched now ───────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A source with what may be done about its sessions."""
+
+    source: CallSource
+    killer: Killer | None
+    on_detection: OnDetection
+
+
+def outlook_of(watched: Watched | None, policy: ThrashPolicy) -> Outlook:
+    """Say what an incident may come to; of a source without killer, or no longer watched, it is only observed."""
+    if watched is None or watched.killer is None:
+        return Outlook(can_stop=False, on_detection=OnDetection.OBSERVE, kill_after=policy.kill_after)
+    return Outlook(can_stop=True, on_detection=watched.on_detection, kill_after=policy.kill_after)
+
+
+class Watch(Protocol):
+    """The watch list in force."""
+
+    def sources(self) -> Mapping[str, Watched]:
+        """Every watched source by its name."""
+        ...
+
+    def refresh(self) -> Notice | None:
+        """Read the file again if it changed; return what the chat must be told of it. Blocks; called in a thread."""
+        ...
+
+
+# ── the database ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One conversation of one agent, named by (source, session); the host is the database's own."""
+
+    id: int
+    """Its short id in the chat; 0 until stored."""
+    source: str
+    session: str
+    agent: str
+    parent: str | None
+    pid: int | None
+    pid_since_ts: float | None
+    first_ts: float
+    last_ts: float
+    seen_at: float
+    """When its newest call was read."""
+    errors: int
+    memory: LocalityState
+    streak: Streak
+
+
+class StopState(StrEnum):
+    """Where a stop stands."""
+
+    INTENDED = "intended"
+    WATCHED = "watched"
+    """Carried out; looked at again until it has held."""
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """One order to stop a session: the intent before, the outcome after."""
+
+    id: int
+    session_id: int
+    incident_id: int | None
+    target: Target
+    ordered_by: int | None
+    ordered_at: float
+    escalates: int | None = None
+    """The stop that did not hold, if this is its escalation."""
+    state: StopState = StopState.INTENDED
+    outcome: Outcome | None = None
+    detail: str = ""
+    finished_at: float | None = None
+
+    @classmethod
+    def intended(
+        cls, session: Session, incident: Incident | None, *, ordered_by: int | None, now: float
+    ) -> Self:
+        """Return the intent to stop a session, for an incident's reason or by a person's order alone."""
+        target = Target(
+            source=session.source,
+            session=session.session,
+            agent=session.agent,
+            reason=incident.reason if incident else "ordered",
+            score=incident.score if incident else 0,
+            pid=session.pid,
+            pid_since_ts=session.pid_since_ts,
+            last_ts=session.last_ts,
+        )
+        return cls(
+            id=0,
+            session_id=session.id,
+            incident_id=incident.id if incident else None,
+            target=target,
+            ordered_by=ordered_by,
+            ordered_at=now,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmation:
+    """A destructive button: who may press it, in which message, until when, and for which target."""
+
+    nonce: str
+    session_id: int
+    pid: int | None
+    """The process at the time of asking; another one is another target."""
+    user_id: int
+    chat_id: int
+    outgoing_id: int
+    """The outbox row of the message that carries the button."""
+    expires_at: float
+    used_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """A message in the outbox, ready to be sent; `target_message` is found already."""
+
+    id: int
+    kind: str
+    body: str
+    mode: Mode
+    subject: str | None
+    target_message: int | None
+    chat: str | None
+    silent: int
+    attempts: int
+    created_at: float
+
+
+class Cursors(Protocol):
+    """How far each file has been read."""
+
+    async def of_source(self, source: str) -> Mapping[str, Cursor]: ...
+    async def save(self, source: str, cursors: Mapping[str, Cursor]) -> None: ...
+
+
+class Sessions(Protocol):
+    """Every session seen."""
+
+    async def of_source(self, source: str, names: Sequence[str]) -> Mapping[str, Session]: ...
+    async def get(self, session_id: int) -> Session | None: ...
+    async def save(self, session: Session) -> Session: ...
+
+
+class Incidents(Protocol):
+    """Every incident; a session has at most one that is not closed."""
+
+    async def unclosed(self) -> Mapping[int, Incident]: ...
+    async def unclosed_of(self, session_id: int) -> Incident | None: ...
+    async def get(self, incident_id: int) -> Incident | None: ...
+    async def add(self, incident: Incident) -> Incident: ...
+    async def save(self, incident: Incident) -> None: ...
+
+
+class Stops(Protocol):
+    """Every order to stop a session; a session has at most one that is only intended."""
+
+    async def in_state(self, state: StopState) -> Sequence[Stop]: ...
+    async def intended_of(self, session_id: int) -> Stop | None: ...
+    async def add(self, stop: Stop) -> Stop: ...
+    async def save(self, stop: Stop) -> None: ...
+
+
+class Outbox(Protocol):
+    """Messages still to be sent."""
+
+    async def put(self, outgoing: Outgoing, now: float) -> int: ...
+    async def due(self, now: float, limit: int) -> Sequence[Queued]: ...
+    async def lease(self, outgoing_id: int) -> None: ...
+    async def release_all(self) -> None: ...
+    async def mark_sent(self, outgoing_id: int, message: int, now: float) -> None: ...
+    async def put_off(self, outgoing_id: int, error: str, until: float) -> None: ...
+    async def park(self, outgoing_id: int, error: str) -> None: ...
+
+
+class Tables(Protocol):
+    """All tables of one connection."""
+
+    @property
+    def cursors(self) -> Cursors: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def incidents(self) -> Incidents: ...
+    @property
+    def stops(self) -> Stops: ...
+    @property
+    def outbox(self) -> Outbox: ...
+
+
+class Store(Protocol):
+    """The database: one writer at a time, readers beside it."""
+
+    @property
+    def reading(self) -> Tables:
+        """The tables for questions."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Tables]:
+        """Commit what the block wrote if it ends, undo it if it raises or is cancelled."""
+        ...
+
+
+# ── the chat ──────────────────────────────────────────────────────────────────────────────────────
+
+
+class NotifyError(Exception):
+    """A message was not sent. `permanent`: trying again is useless; `retry_after`: seconds the chat asked for."""
+
+    def __init__(self, reason: str, *, permanent: bool, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.permanent = permanent
+        self.retry_after = retry_after
+
+
+class Notifier(Protocol):
+    """Sends one message."""
+
+    async def send(self, message: Queued) -> int:
+        """Return the chat's id of the message; raise `NotifyError` if it was not sent."""
+        ...

@@ -1,0 +1,114 @@
+"""The timetable: which job, how often, and what becomes of one that fails (APScheduler)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC
+from functools import partial
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.interval import IntervalTrigger
+
+from jobs.alert.notice import JobFailedNotice
+from jobs.alert.outgoing import told
+from jobs.ports import Clock, Store
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """A job and its beat."""
+
+    name: str
+    job: Callable[[], Awaitable[None]]
+    every: float
+    """Seconds. A late run is made up for once, however many were missed."""
+    overlapping: int = 1
+    """How many runs may be under way; further ones are left out."""
+    is_told: bool = True
+    """Whether a failure is an alert; not for the job that delivers alerts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """How a job has fared. Times are epoch seconds."""
+
+    worked_at: float | None = None
+    took: float = 0
+    """Seconds of the last run that worked."""
+    failures: int = 0
+    """In a row, up to now."""
+    error: str = ""
+
+
+class Timetable:
+    """Runs the jobs. A job that raises is logged, told once until it works again, and tried again at its next beat."""
+
+    def __init__(self, jobs: Iterable[Timed], store: Store, clock: Clock) -> None:
+        self._jobs = tuple(jobs)
+        self._store = store
+        self._clock = clock
+        self._runs = {timed.name: Runs() for timed in self._jobs}
+        self._under_way: set[asyncio.Task[None]] = set()
+        # In UTC, since a beat must not skip or double when the clocks change.
+        self._scheduler = AsyncIOScheduler(
+            timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None}
+        )
+
+    @property
+    def runs(self) -> Mapping[str, Runs]:
+        """How every job has fared, by name."""
+        return self._runs
+
+    def start(self) -> None:
+        """Run every job now, and then at its beat."""
+        for timed in self._jobs:
+            self._scheduler.add_job(
+                partial(self.run, timed),
+                IntervalTrigger(seconds=timed.every, timezone=UTC),
+                id=timed.name,
+                max_instances=timed.overlapping,
+            )
+        self._scheduler.start()
+        for job in self._scheduler.get_jobs():
+            job.modify(next_run_time=job.trigger.start_date)
+
+    async def stop(self) -> None:
+        """Cancel what runs and wait until it has let go of the database."""
+        self._scheduler.shutdown(wait=False)
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
+    async def run(self, timed: Timed) -> None:
+        """Run a job once. Never raises for what the job does."""
+        task = asyncio.current_task()
+        if task:
+            self._under_way.add(task)
+        started = self._clock.now()
+        try:
+            await timed.job()
+        except Exception as error:
+            _log.exception("job %s failed", timed.name)
+            await self._note_failure(timed, error)
+        else:
+            self._runs[timed.name] = Runs(worked_at=started, took=self._clock.now() - started)
+        finally:
+            if task:
+                self._under_way.discard(task)
+
+    async def _note_failure(self, timed: Timed, error: Exception) -> None:
+        before = self._runs[timed.name]
+        told_as = f"{type(error).__name__}: {error}"
+        self._runs[timed.name] = replace(before, failures=before.failures + 1, error=told_as)
+        if not timed.is_told or before.failures:
+            return
+        try:
+            async with self._store.transaction() as tables:
+                await tables.outbox.put(
+                    told(JobFailedNotice(job=timed.name, error=told_as)), self._clock.now()
+                )
+        except Exception:
+            _log.exception("the failure of job %s could not be queued for the chat", timed.name)

@@ -1,0 +1,1 @@
+"""I/O: where tool calls are read."""

@@ -1,0 +1,1 @@
+"""Everything found and done, in SQLite."""

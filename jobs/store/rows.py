@@ -1,0 +1,64 @@
+"""Between rows and values: a column for every field, structs as JSON text."""
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import aiosqlite
+import msgspec
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Value = TypeVar("Value")
+
+
+async def fetch(
+    connection: aiosqlite.Connection, kind: type[Value], sql: str, values: Iterable[object] = ()
+) -> list[Value]:
+    """Return the rows of a query, whose columns are named as the fields of `kind`, a dataclass."""
+    async with connection.execute(sql, tuple(values)) as cursor:
+        names = [column[0] for column in cursor.description]
+        structs = _struct_fields(kind)
+        return [_value(kind, dict(zip(names, row, strict=True)), structs) for row in await cursor.fetchall()]
+
+
+async def insert(connection: aiosqlite.Connection, table: str, value: "DataclassInstance") -> int:
+    """Insert a value, its id chosen by the table, and return that id."""
+    row = _row(value)
+    marks = ", ".join("?" * len(row))
+    sql = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})"  # noqa: S608 - names from our own code
+    async with connection.execute(sql, tuple(row.values())) as cursor:
+        return cursor.lastrowid or 0
+
+
+async def update(
+    connection: aiosqlite.Connection, table: str, value: "DataclassInstance", row_id: int
+) -> None:
+    """Overwrite the row with this id."""
+    row = _row(value)
+    names = ", ".join(f"{name} = ?" for name in row)
+    sql = f"UPDATE {table} SET {names} WHERE id = ?"  # noqa: S608 - names from our own code
+    await connection.execute(sql, (*row.values(), row_id))
+
+
+def _row(value: "DataclassInstance") -> dict[str, object]:
+    named = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "id"}
+    return {
+        name: msgspec.json.encode(inner).decode() if isinstance(inner, msgspec.Struct) else inner
+        for name, inner in named.items()
+    }
+
+
+def _struct_fields(kind: type[Any]) -> dict[str, type[msgspec.Struct]]:
+    return {
+        field.name: field.type
+        for field in fields(kind)
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct)
+    }
+
+
+def _value(kind: type[Value], row: dict[str, Any], structs: dict[str, type[msgspec.Struct]]) -> Value:
+    for name, struct in structs.items():
+        row[name] = msgspec.json.decode(row[name], type=struct)
+    return msgspec.convert(row, type=kind)

@@ -1,0 +1,57 @@
+"""Table `session`: every session seen, with what its detector remembers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import aiosqlite
+
+from jobs.ports import Session
+from jobs.store.rows import fetch, insert, update
+
+_NAMES_PER_QUERY: Final = 500
+
+
+class SqlSessions:
+    """One row per (source, session)."""
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
+    async def of_source(self, source: str, names: Sequence[str]) -> Mapping[str, Session]:
+        """Return those of `names` that are known, by name."""
+        found: dict[str, Session] = {}
+        for start in range(0, len(names), _NAMES_PER_QUERY):
+            some = names[start : start + _NAMES_PER_QUERY]
+            marks = ", ".join("?" * len(some))
+            sql = f"SELECT * FROM session WHERE source = ? AND session IN ({marks})"  # noqa: S608 - marks only
+            found |= {s.session: s for s in await fetch(self._connection, Session, sql, (source, *some))}
+        return found
+
+    async def get(self, session_id: int) -> Session | None:
+        """Return one session by its short id."""
+        sql = "SELECT * FROM session WHERE id = ?"
+        return next(iter(await fetch(self._connection, Session, sql, (session_id,))), None)
+
+    async def find(self, name: str, limit: int) -> Sequence[Session]:
+        """Return the sessions with exactly this agent's or session's name, newest first."""
+        sql = "SELECT * FROM session WHERE agent = ?1 OR session = ?1 ORDER BY seen_at DESC, id LIMIT ?2"
+        return await fetch(self._connection, Session, sql, (name, limit))
+
+    async def newest(self, since: float, limit: int) -> Sequence[Session]:
+        """Return the sessions with calls read since then, newest first."""
+        sql = "SELECT * FROM session WHERE seen_at >= ? ORDER BY seen_at DESC, last_ts DESC, id LIMIT ?"
+        return await fetch(self._connection, Session, sql, (since, limit))
+
+    async def counts(self, since: float) -> Mapping[str, int]:
+        """Return how many sessions of each source had calls read since then."""
+        sql = "SELECT source, count(*) FROM session WHERE seen_at >= ? GROUP BY source"
+        rows = await self._connection.execute_fetchall(sql, (since,))
+        return {str(row[0]): int(row[1]) for row in rows}
+
+    async def save(self, session: Session) -> Session:
+        """Insert a session whose id is 0, else overwrite it; return it with its id."""
+        if session.id:
+            await update(self._connection, "session", session, session.id)
+            return session
+        return replace(session, id=await insert(self._connection, "session", session))

@@ -1,0 +1,38 @@
+"""Table `stop`: every order to stop a session, the intent before and the outcome after."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import aiosqlite
+
+from jobs.ports import Stop, StopState
+from jobs.store.rows import fetch, insert, update
+
+
+class SqlStops:
+    """One row per stop; a session has at most one that is only intended."""
+
+    def __init__(self, connection: aiosqlite.Connection) -> None:
+        self._connection = connection
+
+    async def in_state(self, state: StopState) -> Sequence[Stop]:
+        """Return the stops in a state, oldest first."""
+        return await fetch(self._connection, Stop, "SELECT * FROM stop WHERE state = ? ORDER BY id", (state,))
+
+    async def intended_of(self, session_id: int) -> Stop | None:
+        """Return the stop of a session that is not carried out yet."""
+        sql = "SELECT * FROM stop WHERE session_id = ? AND state = 'intended'"
+        return next(iter(await fetch(self._connection, Stop, sql, (session_id,))), None)
+
+    async def of_session(self, session_id: int, limit: int) -> Sequence[Stop]:
+        """Return the stops of a session, newest first."""
+        sql = "SELECT * FROM stop WHERE session_id = ? ORDER BY id DESC LIMIT ?"
+        return await fetch(self._connection, Stop, sql, (session_id, limit))
+
+    async def add(self, stop: Stop) -> Stop:
+        """Insert a stop and return it with its id."""
+        return replace(stop, id=await insert(self._connection, "stop", stop))
+
+    async def save(self, stop: Stop) -> None:
+        """Overwrite a stop."""
+        await update(self._connection, "stop", stop, stop.id)

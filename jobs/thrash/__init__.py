@@ -1,0 +1,1 @@
+"""Decides: is this session getting anywhere? Pure functions of values."""

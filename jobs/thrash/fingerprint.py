@@ -1,0 +1,62 @@
+"""A call's identity: its arguments in canonical form, volatile fields taken out."""
+
+import hashlib
+import re
+from typing import Final
+
+import msgspec
+
+VOLATILE_KEYS: Final = frozenset({"timestamp", "ts", "time", "now", "nonce", "request_id"})
+
+_VOLATILE_TEXT: Final = re.compile(
+    r"""
+    \d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s?(Z|[+-]\d\d:?\d\d)?      # a timestamp
+    | [0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}          # a uuid
+    | 1\d{12}                                                               # an epoch in milliseconds
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_EPOCH_MS: Final = (1e12, 2e12)
+_LONGEST_VOLATILE: Final = 40
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def fingerprint(args: bytes, longest: int) -> str:
+    """Return the canonical text of `args` (JSON), at most `longest` characters and a hash of the whole.
+
+    Total: arguments that cannot be decoded (nesting, encoding) are taken as they were written.
+    """
+    try:
+        text = _encoder.encode(_stable(msgspec.json.decode(args))).decode()
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        text = args.decode(errors="replace")
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]}#{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _stable(value: object) -> object:
+    match value:
+        case dict():
+            return {
+                key: _stable(inner)
+                for key, inner in value.items()
+                if key not in VOLATILE_KEYS and not _is_volatile(inner)
+            }
+        case list():
+            return [_stable(inner) for inner in value if not _is_volatile(inner)]
+        case _:
+            return value
+
+
+def _is_volatile(value: object) -> bool:
+    match value:
+        case bool():
+            return False
+        case int() | float():
+            return _EPOCH_MS[0] <= value < _EPOCH_MS[1]
+        case str():
+            return len(value) <= _LONGEST_VOLATILE and _VOLATILE_TEXT.fullmatch(value) is not None
+        case _:
+            return False

@@ -1,0 +1,118 @@
+"""The locality rule: how many of the newest calls lie close to another call of the last minute?
+
+A detector is a pure function (state, calls, policy, now) -> (state, finding or none); this is the first one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from rapidfuzz.distance import Levenshtein
+
+from jobs.thrash.call import ToolCall
+from jobs.thrash.finding import Finding
+from jobs.thrash.fingerprint import fingerprint
+from jobs.thrash.policy import ThrashPolicy
+
+
+class SeenCall(msgspec.Struct, frozen=True, array_like=True):
+    """What is remembered of a call."""
+
+    number: int
+    """Counted from 1 within the session."""
+    ts: float
+    tool: str
+    identity: str
+    """Its fingerprint, or the hash its log gave instead of arguments."""
+    is_hash: bool
+    is_error: bool
+    tokens: int | None
+    """The session's running total, this call included; None if no call so far had any."""
+
+
+class LocalityState(msgspec.Struct, frozen=True):
+    """What the rule remembers of one session between looks."""
+
+    calls: int = 0
+    tokens: int | None = None
+    recent: tuple[SeenCall, ...] = ()
+
+
+NOTHING_SEEN: Final = LocalityState()
+
+
+def detect_locality(
+    state: LocalityState,
+    calls: Sequence[ToolCall],
+    policy: ThrashPolicy,
+    now: float,  # noqa: ARG001 - the seam of all detectors; this one lives on the log's clock
+) -> tuple[LocalityState, Finding | None]:
+    """Take in new calls of one session, in log order, and score the newest ones."""
+    state = _remember(state, calls, policy)
+    return state, _judge(state, policy)
+
+
+def repeating(recent: Sequence[SeenCall], policy: ThrashPolicy) -> list[SeenCall]:
+    """Return those of the newest `policy.last` calls that repeat another one."""
+    return [
+        call for call in recent[-policy.last :] if any(_is_repeat(call, other, policy) for other in recent)
+    ]
+
+
+def _remember(state: LocalityState, calls: Sequence[ToolCall], policy: ThrashPolicy) -> LocalityState:
+    number, tokens = state.calls, state.tokens
+    # Arguments are decoded only for calls that can still matter: a long log is mostly calls that cannot.
+    first_kept = len(calls) - policy.remembered
+    seen = list(state.recent)
+    for index, call in enumerate(calls):
+        number += 1
+        if call.tokens is not None:
+            tokens = (tokens or 0) + call.tokens
+        if index >= first_kept:
+            seen.append(_seen(call, number, tokens, policy))
+    return LocalityState(number, tokens, _within_reach(seen, policy))
+
+
+def _seen(call: ToolCall, number: int, tokens: int | None, policy: ThrashPolicy) -> SeenCall:
+    is_hash = call.args_hash is not None
+    identity = call.args_hash if call.args_hash is not None else fingerprint(call.args, policy.longest_args)
+    return SeenCall(number, call.ts, call.tool, identity, is_hash, call.is_error, tokens)
+
+
+def _within_reach(seen: list[SeenCall], policy: ThrashPolicy) -> tuple[SeenCall, ...]:
+    scored = seen[-policy.last :]
+    oldest = min((call.ts for call in scored), default=0) - policy.window
+    reach = [call for call in seen[: -policy.last] if call.ts >= oldest] + scored
+    return tuple(reach[-policy.remembered :])
+
+
+def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:
+    if state.calls < policy.least_calls:
+        return None
+    repeats = repeating(state.recent, policy)
+    if len(repeats) < policy.threshold:
+        return None
+    first, newest = repeats[0], repeats[-1]
+    return Finding(
+        score=len(repeats),
+        tool=newest.tool,
+        first_call=first.number,
+        first_ts=first.ts,
+        newest_repeat=newest.number,
+        tokens_before=next((c.tokens for c in reversed(state.recent) if c.number < first.number), None),
+    )
+
+
+def _is_repeat(call: SeenCall, other: SeenCall, policy: ThrashPolicy) -> bool:
+    return (
+        other.number != call.number
+        and other.tool == call.tool
+        and call.ts - policy.window <= other.ts <= call.ts
+        and _is_near(call, other, policy.distance)
+    )
+
+
+def _is_near(call: SeenCall, other: SeenCall, distance: int) -> bool:
+    if call.is_hash or other.is_hash:
+        return call.is_hash and other.is_hash and call.identity == other.identity
+    return Levenshtein.distance(call.identity, other.identity, score_cutoff=distance) <= distance
