@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import partial
+from typing import Final
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.interval import IntervalTrigger
@@ -13,6 +14,9 @@ from apscheduler.triggers.interval import IntervalTrigger
 from jobs.alert.notice import JobFailedNotice
 from jobs.alert.outgoing import told
 from jobs.ports import Clock, Store
+
+_PATIENCE: Final = 2.0
+"""Seconds that running jobs get at the end."""
 
 _log = logging.getLogger(__name__)
 
@@ -76,7 +80,10 @@ class Timetable:
             job.modify(next_run_time=job.trigger.start_date)
 
     async def stop(self) -> None:
-        """Cancel what runs and wait until it has let go of the database."""
+        """Begin nothing new, let what runs come to its end, cut short what takes longer than `_PATIENCE`."""
+        self._scheduler.pause()
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=_PATIENCE)
         self._scheduler.shutdown(wait=False)
         for task in self._under_way:
             task.cancel()
@@ -90,7 +97,10 @@ class Timetable:
         started = self._clock.now()
         try:
             await timed.job()
-        except Exception as error:
+        except asyncio.CancelledError:
+            # Only `stop` cancels, and this task ends here. What a job had begun is an intent that the next start finds.
+            _log.info("job %s was cut short", timed.name)
+        except Exception as error:  # noqa: BLE001 - whatever a job raises becomes durable here
             _log.exception("job %s failed", timed.name)
             await self._note_failure(timed, error)
         else:
@@ -110,5 +120,5 @@ class Timetable:
                 await tables.outbox.put(
                     told(JobFailedNotice(job=timed.name, error=told_as)), self._clock.now()
                 )
-        except Exception:
+        except Exception:  # noqa: BLE001 - the database itself may be what failed
             _log.exception("the failure of job %s could not be queued for the chat", timed.name)

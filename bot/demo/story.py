@@ -145,8 +145,9 @@ async def _judge(stage: Stage, calls: int) -> int:
     """Look at the processes themselves: the stuck one must be gone, the busy one must go on working."""
     async with asyncio.timeout(_PATIENCE):
         await stage.stuck.wait()
-        while stage.calls_of("busy-agent") <= calls and stage.busy.returncode is None:
-            await asyncio.sleep(0.2)  # noqa: ASYNC110 - another process writes the log, no event says so
+        # Another process writes the log: there is no event to wait for.
+        while stage.calls_of("busy-agent") <= calls and stage.busy.returncode is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.2)
     is_alive = stage.busy.returncode is None
     stage.terminal.note(f"Process {stage.stuck.pid} (stuck-agent) is gone.")
     stage.terminal.note(

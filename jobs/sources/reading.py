@@ -161,5 +161,7 @@ def _starting_with(beginning: str, names: Sequence[str]) -> Iterator[str]:
         yield names[index]
 
 
-def _age(readings: Sequence[Reading]) -> tuple[int, str]:
-    return readings[0].seen.st_mtime_ns, readings[0].path
+def _age(readings: Sequence[Reading]) -> tuple[int, int, str]:
+    first = readings[0]
+    # At the same instant the longer name is the rotated file's.
+    return first.seen.st_mtime_ns, -len(first.path), first.path
