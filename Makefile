@@ -10,10 +10,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format-check lint types imports coverage prove format lock clean
+.PHONY: help install demo test check format-check lint types imports coverage prove format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## put the program into .venv/bin/loopwarden
 
 demo: $(STAMP) ## try the bot in this terminal, no token needed
 	$(BIN)/loopwarden demo

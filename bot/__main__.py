@@ -5,7 +5,8 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from importlib.metadata import version
+
+from bot import __version__
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="loopwarden", description="Guards AI agents on this machine, from Telegram."
     )
-    parser.add_argument("--version", action="version", version=f"loopwarden {version('loopwarden')}")
+    parser.add_argument("--version", action="version", version=f"loopwarden {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="watch the agents and talk to the chat")
     run.set_defaults(command=_run)

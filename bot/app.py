@@ -89,6 +89,8 @@ class App:
                 )
             except TelegramAPIError as error:
                 _log.warning("Telegram cannot be reached, scans and stops go on: %s", error.message)
+            except Exception:  # noqa: BLE001 - whatever the chat does, the guard goes on and the chat is tried again
+                _log.exception("talking to the chat failed; scans and stops go on")
             await asyncio.sleep(_RECONNECT_AFTER)
 
     async def _introduce(self) -> None:

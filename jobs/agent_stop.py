@@ -1,6 +1,7 @@
 """The stop of an agent: intent -> killer -> outcome -> did it really stop?"""
 
 import asyncio
+import logging
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -23,6 +24,8 @@ from jobs.ports import (
 )
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.policy import ThrashPolicy
+
+_log = logging.getLogger(__name__)
 
 _STATUS: Final = {
     Outcome.STOPPED: IncidentStatus.STOPPED,
@@ -132,6 +135,7 @@ class AgentStop:
             await self._set_status(tables, incident, _STATUS[result.outcome], now)
             silent = incident is not None and is_snoozed(incident, now)
             await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
+        _log.info("stop %d, session %d: %s, %s", stop.id, stop.session_id, result.outcome, result.detail)
 
     async def _look_again(self, stop: Stop) -> None:
         now = self.clock.now()
@@ -162,6 +166,7 @@ class AgentStop:
             incident = await _incident_of(tables, stop)
             await self._set_status(tables, incident, IncidentStatus.STILL_RUNNING, now)
             await tables.outbox.put(told(notice, Mode.REPLY, about=incident), now)
+            _log.warning("stop %d, session %d: still running", stop.id, session.id)
             if notice.escalating and await tables.stops.intended_of(session.id) is None:
                 again = Stop.intended(session, incident, ordered_by=stop.ordered_by, now=now)
                 await tables.stops.add(replace(again, escalates=stop.id, target=stop.target))

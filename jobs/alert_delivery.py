@@ -40,6 +40,10 @@ class AlertDelivery:
         except NotifyError as error:
             await self._put_away(message, error)
             return False
+        except Exception as error:  # noqa: BLE001 - one message that breaks its rendering must not block the others
+            _log.exception("message %d cannot be rendered or sent", message.id)
+            await self._put_away(message, NotifyError(type(error).__name__, permanent=True))
+            return True
         async with self.store.transaction() as tables:
             await tables.outbox.mark_sent(message.id, sent, self.clock.now())
         _log.info("message %d sent (%s %s)", message.id, message.mode, message.subject or message.kind)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
@@ -68,16 +68,16 @@ class Timetable:
 
     def start(self) -> None:
         """Run every job now, and then at its beat."""
+        now = datetime.now(UTC)  # noqa: TID251 - the scheduler lives on the machine's clock
         for timed in self._jobs:
             self._scheduler.add_job(
                 partial(self.run, timed),
                 IntervalTrigger(seconds=timed.every, timezone=UTC),
                 id=timed.name,
+                next_run_time=now,
                 max_instances=timed.overlapping,
             )
         self._scheduler.start()
-        for job in self._scheduler.get_jobs():
-            job.modify(next_run_time=job.trigger.start_date)
 
     async def stop(self) -> None:
         """Begin nothing new, let what runs come to its end, cut short what takes longer than `_PATIENCE`."""

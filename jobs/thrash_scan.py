@@ -1,6 +1,7 @@
 """The 60-second scan: sources -> calls -> findings -> incident -> intent to stop and alert."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -16,6 +17,8 @@ from jobs.thrash.incident import Incident
 from jobs.thrash.locality import NOTHING_SEEN, detect_locality
 from jobs.thrash.policy import ThrashPolicy
 from jobs.thrash.streak import Ended, Look, Streak
+
+_log = logging.getLogger(__name__)
 
 _CALLS_PER_COMMIT: Final = 50_000
 
@@ -138,6 +141,9 @@ class ThrashScan:
         if result.current:
             current = replace(result.current, session_id=session.id)
             current = await self._save_incident(tables, before, current, now)
+            _log.info(
+                "incident %d, session %d: step %d, %s", current.id, session.id, current.steps, result.action
+            )
             await self._act(tables, result, current, session, now)
 
     async def _act(

@@ -40,7 +40,8 @@ class SourceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     path: str
     """A glob, absolute once parsed."""
     killer: str | None = None
-    on_detection: OnDetection = OnDetection.STOP
+    on_detection: OnDetection | None = None
+    """None leaves it to the settings."""
 
 
 class CommandSpec(

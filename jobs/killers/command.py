@@ -75,9 +75,10 @@ async def _run(argv: Sequence[str], limit: float) -> Stopped:
         pipe.close()
         in_time = await _has_ended(program, limit)
         with suppress(TimeoutError):
-            await asyncio.wait_for(output.ended.wait(), _LAST_WORDS)
+            async with asyncio.timeout(_LAST_WORDS):
+                await output.ended.wait()
     stopped = in_time and program.returncode == 0
-    how = _exit(program.returncode) if in_time else f"did not end within {limit:g} s and was killed"
+    how = _exit(program.returncode) if in_time else _overrun(program.returncode, limit)
     last_line = output.last_line()
     return Stopped(
         outcome=Outcome.STOPPED if stopped else Outcome.FAILED,
@@ -116,11 +117,13 @@ async def _has_ended(program: Process, limit: float) -> bool:
 
 
 async def _kill_group(program: Process) -> None:
-    # Not reaped yet, so its pid, which is its group's too, cannot have been given to another.
-    with suppress(ProcessLookupError):
+    # Not reaped yet, so its pid, which is its group's too, cannot have been given to another. It may have become
+    # another user's, as what sudo starts does; then it is left to itself.
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(program.pid, signal.SIGKILL)
     with suppress(TimeoutError):
-        await asyncio.wait_for(program.wait(), _REAPING)
+        async with asyncio.timeout(_REAPING):
+            await program.wait()
 
 
 def _environment() -> dict[str, str]:
@@ -129,7 +132,11 @@ def _environment() -> dict[str, str]:
 
 
 def _exit(code: int | None) -> str:
-    return f"exit code {code}" if code is None or code >= 0 else f"ended by signal {-code}"
+    return f"ended by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+def _overrun(code: int | None, limit: float) -> str:
+    return f"did not end within {limit:g} s and {'could not be' if code is None else 'was'} killed"
 
 
 def _not_started(program: str, error: OSError) -> str:

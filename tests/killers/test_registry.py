@@ -1,0 +1,112 @@
+"""A spec becomes the killer it describes, and `then` its harder step."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from jobs.killers.command import CommandKiller
+from jobs.killers.dry_run import DryRunKiller
+from jobs.killers.process import ProcessKiller
+from jobs.killers.registry import Escalating, killers_of
+from jobs.ports import Killer, Outcome, Stopped, Target
+from jobs.watchlist import CommandSpec, DryRunSpec, ProcessSpec
+from tests.killers.conftest import TARGET, TargetOf
+
+
+@dataclass
+class RecordingKiller:
+    """Remembers how it was asked."""
+
+    alive: bool | None = None
+    asked: list[bool] = field(default_factory=list)
+
+    async def stop(self, target: Target, *, harder: bool) -> Stopped:
+        self.asked.append(harder)
+        return Stopped(outcome=Outcome.STOPPED, detail=f"stopped {target.session}")
+
+    async def is_alive(self, target: Target) -> bool | None:  # noqa: ARG002 - the port's
+        return self.alive
+
+
+def test_every_spec_becomes_its_killer() -> None:
+    killers = killers_of(
+        {
+            "cli": CommandSpec(argv=("stop", "{session}"), timeout=5),
+            "signal": ProcessSpec(match="agent", pid_file="/run/agent.pid", grace=3),
+            "bare": ProcessSpec(match="agent"),
+            "rehearsal": DryRunSpec(),
+        }
+    )
+    assert killers == {
+        "cli": CommandKiller(argv=("stop", "{session}"), timeout=5),
+        "signal": ProcessKiller(match=re.compile("agent"), pid_file=Path("/run/agent.pid"), grace=3),
+        "bare": ProcessKiller(match=re.compile("agent"), pid_file=None, grace=10),
+        "rehearsal": DryRunKiller(),
+    }
+
+
+def test_then_is_the_harder_step() -> None:
+    killers = killers_of(
+        {
+            "cli": CommandSpec(argv=("stop",), then="signal"),
+            "signal": ProcessSpec(match="agent", then="rehearsal"),
+            "rehearsal": DryRunSpec(),
+        }
+    )
+    signal = ProcessKiller(match=re.compile("agent"))
+    assert killers["cli"] == Escalating(
+        first=CommandKiller(argv=("stop",)), then=Escalating(first=signal, then=DryRunKiller())
+    )
+
+
+async def test_the_harder_step_is_itself_not_harder() -> None:
+    first, then = RecordingKiller(), RecordingKiller()
+    killer: Killer = Escalating(first=first, then=then)
+    await killer.stop(TARGET, harder=False)
+    assert (first.asked, then.asked) == ([False], [])
+    await killer.stop(TARGET, harder=True)
+    assert (first.asked, then.asked) == ([False], [False])
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [
+        (None, None, None),
+        (None, True, True),
+        (True, None, True),
+        (None, False, False),
+        (False, None, False),
+        (False, True, True),
+        (True, False, True),
+    ],
+)
+async def test_whoever_can_tell_is_asked(
+    *, first: bool | None, then: bool | None, expected: bool | None
+) -> None:
+    killer = Escalating(first=RecordingKiller(alive=first), then=RecordingKiller(alive=then))
+    assert await killer.is_alive(TARGET) is expected
+
+
+@pytest.mark.parametrize("fields", [{}, {"pid": 1}, {"pid": -7}, {"pid": 10**30}, {"session": "\ud800\0-"}])
+@pytest.mark.parametrize(
+    "killer",
+    [
+        DryRunKiller(),
+        CommandKiller(argv=("/nonexistent/program", "{session}")),
+        ProcessKiller(match=re.compile("no such process")),
+        Escalating(first=DryRunKiller(), then=DryRunKiller()),
+    ],
+    ids=lambda killer: type(killer).__name__,
+)
+@pytest.mark.parametrize("harder", [False, True])
+async def test_no_killer_ever_raises_for_a_target(
+    killer: Killer, fields: dict[str, object], target_of: TargetOf, *, harder: bool
+) -> None:
+    """The contract of the port, for every adapter: an outcome, a storable sentence, an honest is_alive."""
+    target = target_of(**fields)
+    stopped = await killer.stop(target, harder=harder)
+    assert stopped.outcome in Outcome
+    assert stopped.detail.encode()
+    assert await killer.is_alive(target) in {True, False, None}
