@@ -3,6 +3,7 @@
 usage: python -m bot.demo.toy_agent stuck|busy LOG
 """
 
+import itertools
 import json
 import os
 import sys
@@ -13,17 +14,13 @@ from typing import Final
 
 _PACE: Final = 0.6
 """Seconds between calls."""
-_WORK: Final = (
-    ("read_file", {"path": "docs/architecture-overview.md"}, "The service has three parts ..."),
-    ("search", {"query": "retry policy of the payment client"}, "4 matches in src/payment"),
-    ("read_file", {"path": "src/payment/client.py"}, "class PaymentClient: ..."),
-    ("write_file", {"path": "src/payment/backoff.py", "bytes": 1840}, "written"),
-    ("run_tests", {"suite": "payment", "verbose": True}, "17 passed"),
-    ("read_file", {"path": "src/orders/checkout_flow.py"}, "def checkout(order): ..."),
-    ("search", {"query": "who calls checkout without a timeout"}, "2 matches in src/orders"),
-    ("write_file", {"path": "src/orders/timeouts.py", "bytes": 612}, "written"),
-    ("run_tests", {"suite": "orders-and-delivery"}, "41 passed"),
-    ("commit", {"message": "orders: every outgoing call has a timeout"}, "3 files changed"),
+_MODULES: Final = (
+    *("payment", "checkout", "delivery", "warehouse", "accounts", "invoices", "reminders", "newsletter"),
+    *("permissions", "translation", "thumbnails", "statistics"),
+)
+_CHANGES: Final = (
+    *("a timeout for every outgoing call", "retries with a growing pause", "errors that name the order"),
+    *("no more global state", "a cache for the price list", "dates with a time zone", "rounding to the cent"),
 )
 
 
@@ -49,11 +46,10 @@ def _stuck() -> Iterator[tuple[str, dict[str, object], str]]:
 
 
 def _busy() -> Iterator[tuple[str, dict[str, object], str]]:
-    chapter = 0
-    while True:
-        chapter += 1
-        for tool, args, result in _WORK:
-            yield tool, {**args, "chapter": f"part {chapter} of the migration"}, result
+    for change, module in itertools.cycle(itertools.product(_CHANGES, _MODULES)):
+        yield "search", {"query": f"where {module} needs {change}"}, f"2 matches in src/{module}"
+        yield "write_file", {"path": f"src/{module}/service.py", "why": change}, "written"
+        yield "run_tests", {"suite": module, "after": change}, "41 passed"
 
 
 def _log(log: Path, agent: str, tool: str, args: dict[str, object], result: str) -> None:

@@ -53,14 +53,13 @@ def report(notice: StopNotice) -> Screen:
     """Render what became of a stop."""
     icon, says = _TITLES[Outcome(notice.outcome)]
     who = "by the scan" if notice.ordered_by is None else f"by user {notice.ordered_by}"
+    took = f", took {span(notice.took)}" if notice.took >= 1 else ""
     again = ", second and harder attempt" if notice.escalated else ""
     return screen(
         lines(
             Text(f"{icon} ", Bold(says), Bold(name(notice.agent))),
             Code(clean(notice.detail, _DETAIL_LIMIT)),
-            Text(
-                "Reason ", Code(clean(notice.reason, 64)), f", ordered {who}, took {span(notice.took)}{again}"
-            ),
+            Text("Reason ", Code(clean(notice.reason, 64)), f", ordered {who}{took}{again}"),
             Text("Source ", name(notice.source), f", session {notice.session}"),
         )
     )

@@ -57,7 +57,13 @@ def assess(
     current = (before if ended is None else None) or _opened(subject, look.finding, now)
     current = _counted_in(current, subject, look.finding, result.streak, now)
     action = _decide(current, policy, now)
-    return Assessment(streak=result.streak, ended=ended, current=_acted(current, action, now), action=action)
+    # A stop takes the streak with it: whatever comes after has to earn three steps of its own.
+    streak = _at_zero(result.streak) if action is Action.STOP else result.streak
+    return Assessment(streak=streak, ended=ended, current=_acted(current, action, now), action=action)
+
+
+def _at_zero(streak: Streak) -> Streak:
+    return Streak(newest_repeat=streak.newest_repeat, pid=streak.pid)
 
 
 def end(incident: Incident, ended: Ended, now: float) -> Incident:
