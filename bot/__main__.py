@@ -48,14 +48,14 @@ def _run(_: argparse.Namespace) -> int:
         return _complain("the settings are wrong", error, 2)
     from bot.app import open_app
     from bot.logs import configure_logging
-    from jobs.store.database import StoreError
+    from jobs.store.opening import StoreError
     from jobs.watchlist import WatchlistError
 
     async def guard(stop: asyncio.Event) -> None:
         async with open_app(settings) as app:
             await app.run(stop)
 
-    configure_logging()
+    configure_logging(settings.log_format)
     try:
         asyncio.run(_until_signalled(guard))
     except WatchlistError as error:

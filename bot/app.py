@@ -29,14 +29,20 @@ from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert_delivery import AlertDelivery
 from jobs.ports import Clock
+from jobs.retention import Retention
+from jobs.return_report import ReturnReport
 from jobs.schedule import Timed, Timetable
-from jobs.store.database import Database, StoreError, open_database
+from jobs.storage_watch import StorageWatch
+from jobs.store.database import Database, open_database
+from jobs.store.opening import StoreError
 from jobs.thrash_scan import ThrashScan
 
 _STOP_EVERY: Final = 0.5
 """Seconds between two looks at the intents to stop."""
 _STOPS_AT_ONCE: Final = 20
 _DELIVER_EVERY: Final = 0.25
+_STORAGE_EVERY: Final = 20
+_DAY: Final = 86_400
 _REQUEST_TIMEOUT: Final = 30
 _POLL_TIMEOUT: Final = 10
 _RECONNECT_AFTER: Final = 15
@@ -54,11 +60,13 @@ class App:
     timetable: Timetable
     agent_stop: AgentStop
     delivery: AlertDelivery
+    return_report: ReturnReport
     settings: Settings
 
     async def run(self, stop: asyncio.Event) -> None:
         """Guard and talk until `stop` is set."""
         await self.delivery.recover()
+        await self.return_report()
         self.timetable.start()
         _log.info("guarding; a scan every %g s", self.settings.thrash.every)
         talking = asyncio.ensure_future(self._talk())
@@ -143,6 +151,7 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
     policy, zone = settings.thrash.policy(), ZoneInfo(settings.tz)
     scan = ThrashScan(store=store, watch=watch, policy=policy, clock=clock)
     agent_stop = AgentStop(store=store, watch=watch, policy=policy, clock=clock)
+    retention = Retention(store=store, clock=clock, days=settings.retention_days)
     notifier = TelegramNotifier(bot=bot, home=settings.home, clock=clock, zone=zone)
     delivery = AlertDelivery(store=store, notifier=notifier, clock=clock)
     timetable = Timetable(
@@ -150,6 +159,8 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
             # First, so that what a crash left open is finished before anything new.
             Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
             Timed(name="thrash_scan", job=scan, every=policy.every),
+            Timed(name="storage_watch", job=StorageWatch(store=store, clock=clock), every=_STORAGE_EVERY),
+            Timed(name="retention", job=retention, every=_DAY),
             Timed(name="alert_delivery", job=delivery, every=_DELIVER_EVERY, is_told=False),
         ),
         store,
@@ -173,6 +184,7 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
         timetable=timetable,
         agent_stop=agent_stop,
         delivery=delivery,
+        return_report=ReturnReport(store=store, policy=policy, clock=clock),
         settings=settings,
     )
 

@@ -1,25 +1,55 @@
-"""Logging, configured once: one line per event, secrets masked, tracebacks included."""
+"""Logging, configured once: one line per event, as text or JSON; secrets masked, tracebacks included."""
 
 import logging
 import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+
+import msgspec
 
 from bot.redaction import mask
 
-_NOISY = ("aiogram.event", "apscheduler")
+_NOISY: Final = ("aiogram.event", "apscheduler")
 
 
-class _OneLine(logging.Formatter):
+class LogFormat(StrEnum):
+    """How a log line looks."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class _TextLine(logging.Formatter):
     """Masks the finished text, so that arguments and tracebacks are covered; a log line cannot forge another."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         text = mask(super().format(record))
         return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
-def configure_logging(level: int = logging.INFO) -> None:
+class _JsonLine(logging.Formatter):
+    """One object a line: `time` (ISO 8601, UTC), `level`, `logger`, `message`, and `traceback` of an exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": mask(record.getMessage()),
+        }
+        if record.exc_info:
+            line["traceback"] = mask(self.formatException(record.exc_info))
+        return msgspec.json.encode(line).decode()
+
+
+def configure_logging(form: LogFormat = LogFormat.TEXT, level: int = logging.INFO) -> None:
     """Log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_TextLine() if form is LogFormat.TEXT else _JsonLine())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in _NOISY:
         # They log every update and every beat, and APScheduler every run that is left out on purpose.

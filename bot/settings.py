@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 from rapidfuzz import process
 
+from bot.logs import LogFormat
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 
 PREFIX: Final = "LOOPWARDEN_"
@@ -157,6 +158,8 @@ class Settings(TelegramSettings):
     data_dir: Path = Path("~/.local/share/loopwarden")
     watchlist: Path = Path("loopwarden.toml")
     tz: Annotated[str, AfterValidator(_check_zone)] = "UTC"
+    retention_days: Annotated[int, Field(ge=1, le=36_500)] = 90
+    log_format: LogFormat = LogFormat.TEXT
     thrash: ThrashSettings = ThrashSettings()
 
     @property

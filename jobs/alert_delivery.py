@@ -23,8 +23,10 @@ class AlertDelivery:
 
     async def __call__(self) -> None:
         """Send until a message fails or nothing is due."""
-        for message in await self.store.reading.outbox.due(self.clock.now(), _AT_ONCE):
-            if not await self._deliver(message):
+        # One at a time: what the next one edits or answers may be the message sent just before it.
+        for _ in range(_AT_ONCE):
+            due = await self.store.reading.outbox.due(self.clock.now(), 1)
+            if not due or not await self._deliver(due[0]):
                 return
 
     async def recover(self) -> None:

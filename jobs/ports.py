@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, Self
 
 import msgspec
@@ -310,6 +311,13 @@ class Outbox(Protocol):
     async def park(self, outgoing_id: int, error: str) -> None: ...
 
 
+class Presence(Protocol):
+    """When the bot last looked."""
+
+    async def last(self) -> float | None: ...
+    async def note(self, now: float) -> None: ...
+
+
 class Tables(Protocol):
     """All tables of one connection."""
 
@@ -323,10 +331,21 @@ class Tables(Protocol):
     def stops(self) -> Stops: ...
     @property
     def outbox(self) -> Outbox: ...
+    @property
+    def presence(self) -> Presence: ...
+
+    async def delete_older_than(self, limit: float) -> int:
+        """Delete what was over before `limit` (epoch seconds); return how many rows that were."""
+        ...
 
 
 class Store(Protocol):
-    """The database: one writer at a time, readers beside it."""
+    """The database: one writer at a time, readers beside it. While its file cannot be used it lives in memory."""
+
+    trouble: str | None
+    """Why the file is not in use; None while it is."""
+    set_aside: Path | None
+    """Where a damaged file was put when the one in use was begun."""
 
     @property
     def reading(self) -> Tables:
@@ -335,6 +354,14 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[Tables]:
         """Commit what the block wrote if it ends, undo it if it raises or is cancelled."""
+        ...
+
+    async def endure(self, error: BaseException) -> bool:
+        """Go on in memory if `error` means that the file cannot be used; return whether that is so."""
+        ...
+
+    async def recover(self) -> bool:
+        """Try the file again; return whether it is in use again."""
         ...
 
 

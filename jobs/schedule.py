@@ -18,6 +18,9 @@ from jobs.ports import Clock, Store
 _PATIENCE: Final = 2.0
 """Seconds that running jobs get at the end."""
 
+_TOLD_AFTER: Final = 3
+"""Failures in a row after which a failing job is an alert."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -48,7 +51,7 @@ class Runs:
 
 
 class Timetable:
-    """Runs the jobs. A job that raises is logged, told once until it works again, and tried again at its next beat."""
+    """Runs the jobs. A job that raises is logged and tried again at its next beat; the third time running is an alert."""
 
     def __init__(self, jobs: Iterable[Timed], store: Store, clock: Clock) -> None:
         self._jobs = tuple(jobs)
@@ -96,7 +99,7 @@ class Timetable:
             self._under_way.add(task)
         started = self._clock.now()
         try:
-            await timed.job()
+            await self._work(timed)
         except asyncio.CancelledError:
             # Only `stop` cancels, and this task ends here. What a job had begun is an intent that the next start finds.
             _log.info("job %s was cut short", timed.name)
@@ -109,11 +112,22 @@ class Timetable:
             if task:
                 self._under_way.discard(task)
 
+    async def _work(self, timed: Timed) -> None:
+        try:
+            await timed.job()
+        except Exception as error:
+            # A job that the database failed is done again at once, in memory: agents do not wait for a full disk.
+            if not await self._store.endure(error):
+                raise
+            _log.error("the database cannot be used, going on in memory: %s", self._store.trouble)
+            await timed.job()
+
     async def _note_failure(self, timed: Timed, error: Exception) -> None:
         before = self._runs[timed.name]
         told_as = f"{type(error).__name__}: {error}"
-        self._runs[timed.name] = replace(before, failures=before.failures + 1, error=told_as)
-        if not timed.is_told or before.failures:
+        failures = before.failures + 1
+        self._runs[timed.name] = replace(before, failures=failures, error=told_as)
+        if not timed.is_told or failures != _TOLD_AFTER:
             return
         try:
             async with self._store.transaction() as tables:

@@ -170,6 +170,7 @@ class ThrashScan:
 
     async def _end_silent(self, now: float) -> None:
         async with self.store.transaction() as tables:
+            await tables.presence.note(now)
             for incident in (await tables.incidents.unclosed()).values():
                 if is_silent(incident, self.policy, now):
                     await self._save_incident(tables, incident, end(incident, Ended.QUIET, now), now)

@@ -58,7 +58,8 @@ def test_readme_names_the_defaults() -> None:
     thrash = fields["thrash"].default.model_dump()
     expected = {f"THRASH__{name.upper()}": f"{value}" for name, value in thrash.items()}
     expected |= {
-        name: str(fields[name.lower()].default).rstrip("/") for name in ("DATA_DIR", "WATCHLIST", "TZ")
+        name: str(fields[name.lower()].default).rstrip("/")
+        for name in (*("DATA_DIR", "WATCHLIST", "TZ", "RETENTION_DAYS", "LOG_FORMAT"),)
     }
     expected["TELEGRAM_API"] = str(fields["telegram_api"].default).rstrip("/")
     assert rows == expected

@@ -20,6 +20,8 @@ from jobs.thrash.streak import Ended
 
 _DETAILS_ARGS: Final = 160
 """UTF-16 units of one call's arguments in the details."""
+_CALLS_SHOWN: Final = 15
+"""So many of the longest calls fit into one message; more would push the newest out of it."""
 
 _TITLES: Final = {
     IncidentStatus.OPEN: ("🔁", " is going round in circles"),
@@ -64,7 +66,7 @@ def incident_list(incidents: Sequence[Incident], now: float, zone: ZoneInfo) -> 
     """Render the latest incidents, newest first."""
     if not incidents:
         return screen(Text("No incidents so far."))
-    return screen(lines(Bold("Latest incidents"), *(_row(incident, now, zone) for incident in incidents)))
+    return screen(lines(Bold("Latest incidents"), *(row(incident, now, zone) for incident in incidents)))
 
 
 def details(incident: Incident, session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo) -> Screen:
@@ -74,10 +76,12 @@ def details(incident: Incident, session: Session, policy: ThrashPolicy, now: flo
 
 
 def last_calls(session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo) -> list[Text]:
-    """Render the calls that are scored; those that repeat are marked."""
+    """Render the newest of the calls that are scored; those that repeat are marked."""
     recent = session.memory.recent
     repeats = {call.number for call in repeating(recent, policy)}
-    return [_call(call, call.number in repeats, now, zone) for call in recent[-policy.last :]]
+    return [
+        _call(call, call.number in repeats, now, zone) for call in recent[-min(policy.last, _CALLS_SHOWN) :]
+    ]
 
 
 def _title(incident: Incident) -> Text:
@@ -131,7 +135,8 @@ def _button(label: str, verb: IncidentVerb, incident: Incident) -> InlineKeyboar
     return InlineKeyboardButton(text=label, callback_data=data, style=style)
 
 
-def _row(incident: Incident, now: float, zone: ZoneInfo) -> Text:
+def row(incident: Incident, now: float, zone: ZoneInfo) -> Text:
+    """Render an incident in one line."""
     icon, says = _TITLES[incident.status]
     cost = "" if incident.tokens is None else f", {amount(incident.tokens)} tokens"
     return Text(

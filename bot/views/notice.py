@@ -1,25 +1,30 @@
 """What the jobs have to say -> messages."""
 
-from typing import assert_never
+from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.views import incident, stop
+from bot.views.measure import moment, span
 from bot.views.screen import Screen, lines, screen
 from bot.views.text import clean
 from jobs.alert.notice import (
     AnyNotice,
     AskNotice,
+    BackNotice,
     IncidentNotice,
     JobFailedNotice,
     StillRunningNotice,
     StopNotice,
+    StorageNotice,
     WatchlistNotice,
 )
 
+_INCIDENTS_SHOWN: Final = 10
 
-def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:
+
+def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: PLR0911 - one for every notice
     """Render a notice as it is read at `now` (epoch seconds)."""
     match notice:
         case IncidentNotice():
@@ -32,6 +37,10 @@ def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:
             return stop.still_running(notice, now, zone)
         case WatchlistNotice():
             return _watchlist(notice)
+        case StorageNotice():
+            return _storage(notice)
+        case BackNotice():
+            return _back(notice, now, zone)
         case JobFailedNotice():
             return _job_failed(notice)
         case _:
@@ -49,10 +58,44 @@ def _watchlist(notice: WatchlistNotice) -> Screen:
     )
 
 
+def _storage(notice: StorageNotice) -> Screen:
+    aside = notice.set_aside
+    if notice.trouble is not None:
+        return screen(
+            lines(
+                Bold("⚠️ The database cannot be used"),
+                Code(clean(notice.trouble, 300)),
+                "Watching and stopping go on in memory; the file is tried again. History is lost if the bot stops before.",
+            )
+        )
+    if aside is not None:
+        return screen(
+            lines(
+                Bold("⚠️ The database was damaged, a new one was begun"),
+                Text("The damaged one was kept as ", Code(clean(aside, 100)), "."),
+            )
+        )
+    return screen(Text("✅ The database can be used again."))
+
+
+def _back(notice: BackNotice, now: float, zone: ZoneInfo) -> Screen:
+    away = span(notice.back_at - notice.since)
+    shown = notice.incidents[:_INCIDENTS_SHOWN]
+    more = len(notice.incidents) - len(shown)
+    return screen(
+        lines(
+            Bold(f"👋 Back after {away}"),
+            f"Nobody watched since {moment(notice.since, now, zone)}. Incidents open then: {len(notice.incidents)}",
+            *(incident.row(found, now, zone) for found in shown),
+            f"… and {more} more" if more else None,
+        )
+    )
+
+
 def _job_failed(notice: JobFailedNotice) -> Screen:
     return screen(
         lines(
-            Bold(f"⚠️ The job {notice.job} failed"),
+            Bold(f"⚠️ The job {notice.job} fails again and again"),
             Code(clean(notice.error, 600)),
             "It is tried again at its next beat; /status says whether it works.",
         )

@@ -73,6 +73,22 @@ class WatchlistNotice(Notice, frozen=True, kw_only=True):
     error: str | None
 
 
+class StorageNotice(Notice, frozen=True, kw_only=True):
+    """The database file cannot be used (`trouble` says why), or can be again."""
+
+    trouble: str | None
+    set_aside: str | None
+    """The name that a damaged file was put aside under."""
+
+
+class BackNotice(Notice, frozen=True, kw_only=True):
+    """The bot is back after having been away, both in epoch seconds; what was going on then."""
+
+    since: float
+    back_at: float
+    incidents: tuple[Incident, ...]
+
+
 class JobFailedNotice(Notice, frozen=True, kw_only=True):
     """A job raised."""
 
@@ -80,4 +96,13 @@ class JobFailedNotice(Notice, frozen=True, kw_only=True):
     error: str
 
 
-AnyNotice = IncidentNotice | AskNotice | StopNotice | StillRunningNotice | WatchlistNotice | JobFailedNotice
+AnyNotice = (
+    IncidentNotice
+    | AskNotice
+    | StopNotice
+    | StillRunningNotice
+    | WatchlistNotice
+    | StorageNotice
+    | BackNotice
+    | JobFailedNotice
+)

@@ -1,27 +1,35 @@
-"""The database file: opened, migrated, written by one transaction at a time, read beside it."""
+"""The database: a file, or memory while the file cannot be used, so that guarding goes on.
+
+Written by one transaction at a time, read beside it.
+"""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import aiosqlite
 
 from jobs.store.confirmations import SqlConfirmations
 from jobs.store.cursors import SqlCursors
 from jobs.store.incidents import SqlIncidents
+from jobs.store.old_rows import delete_older_than
+from jobs.store.opening import DAMAGE_CODES, Opened, StoreError, open_file, open_memory
 from jobs.store.outbox import SqlOutbox
+from jobs.store.presence import SqlPresence
 from jobs.store.sessions import SqlSessions
+from jobs.store.spare import bring_back, copy_live_rows
 from jobs.store.stops import SqlStops
 
-FILE_NAME = "loopwarden.sqlite3"
-
-
-class StoreError(Exception):
-    """The database cannot be used; the message says what to do."""
+FILE_NAME: Final = "loopwarden.sqlite3"
+_STORAGE_CODES: Final = DAMAGE_CODES | {
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM),
+}
+"""A lock that another process holds counts, too: by then it was waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,13 @@ class Tables:
     stops: SqlStops
     confirmations: SqlConfirmations
     outbox: SqlOutbox
+    presence: SqlPresence
+
+    connection: aiosqlite.Connection
+
+    async def delete_older_than(self, limit: float) -> int:
+        """Delete what was over before `limit` (epoch seconds); return how many rows that were."""
+        return await delete_older_than(self.connection, limit)
 
     @classmethod
     def over(cls, connection: aiosqlite.Connection) -> Self:
@@ -45,82 +60,123 @@ class Tables:
             SqlStops(connection),
             SqlConfirmations(connection),
             SqlOutbox(connection),
+            SqlPresence(connection),
+            connection,
         )
 
 
 class Database:
     """One writer connection behind a lock, one reader. aiosqlite shares a transaction among coroutines."""
 
-    def __init__(self, writer: aiosqlite.Connection, reader: aiosqlite.Connection) -> None:
-        self._writer = writer
+    def __init__(self, path: Path, opened: Opened, trouble: str | None, set_aside: Path | None) -> None:
+        self._path = path
         self._lock = asyncio.Lock()
-        self._tables = Tables.over(writer)
-        self.reading = Tables.over(reader)
+        self._opened = opened
+        self.trouble = trouble
+        """Why the file is not in use; None while it is."""
+        self.set_aside = set_aside
+        """Where a damaged file was put when this one was begun."""
+
+    @property
+    def reading(self) -> Tables:
+        """The tables for questions."""
+        return Tables.over(self._opened.reader)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tables]:
         """Commit what the block wrote if it ends, undo it if it raises or is cancelled."""
         async with self._lock:
-            await self._writer.execute("BEGIN IMMEDIATE")
+            writer = self._opened.writer
             try:
-                yield self._tables
-                await self._writer.commit()
+                await writer.execute("BEGIN IMMEDIATE")
+                yield Tables.over(writer)
+                await writer.commit()
             except BaseException:
                 # A cancelled await does not stop its SQL: without the shield the transaction would stay open.
-                await asyncio.shield(self._writer.rollback())
+                await asyncio.shield(_undo(writer))
                 raise
+
+    async def endure(self, error: BaseException) -> bool:
+        """Go on in memory if `error` means that the file cannot be used; return whether that is so."""
+        if not self._opened.is_file or not is_storage_failure(error):
+            return False
+        async with self._lock:
+            memory = await open_memory()
+            # What the file still gives is taken along, table by table; what it does not is begun anew.
+            await copy_live_rows(self._opened.reader, memory.writer)
+            before, self._opened = self._opened, memory
+            self.trouble = _sentence(error)
+            with suppress(aiosqlite.Error):
+                await before.close()
+        return True
+
+    async def recover(self) -> bool:
+        """Try the file again, and take what happened in memory back to it; return whether it is in use again."""
+        if self._opened.is_file:
+            return False
+        try:
+            file, self.set_aside = await open_file(self._path)
+        except (StoreError, aiosqlite.Error, OSError):
+            return False
+        async with self._lock:
+            try:
+                await bring_back(self._opened.writer, file.writer)
+            except aiosqlite.Error:
+                await file.close()
+                return False
+            before, self._opened = self._opened, file
+            self.trouble = None
+            await before.close()
+        return True
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        await self._opened.close()
 
 
 @asynccontextmanager
 async def open_database(folder: Path) -> AsyncIterator[Database]:
     """Open the database in `folder`, which is made if it is missing, and bring its schema up to date.
 
-    Raises `StoreError` if that is not possible. Both connections are closed at the end: one left open would keep
-    the process from exiting.
+    A damaged file is set aside and a new one begun; one that cannot be used now is done without, in memory.
+    Raises `StoreError` if there can be no data there at all: no folder, or a database of a newer release.
     """
-    path = _private_file(folder)
-    async with aiosqlite.connect(path, isolation_level=None) as writer:
-        await _prepare(writer, path)
-        async with aiosqlite.connect(path, isolation_level=None) as reader:
-            await reader.execute("PRAGMA query_only = ON")
-            yield Database(writer, reader)
+    path = _in(folder)
+    set_aside, trouble = None, None
+    try:
+        opened, set_aside = await open_file(path)
+    except (aiosqlite.Error, OSError) as error:
+        opened, trouble = await open_memory(), _sentence(error)
+    database = Database(path, opened, trouble, set_aside)
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
-def _private_file(folder: Path) -> Path:
-    path = folder / FILE_NAME
+def is_storage_failure(error: BaseException) -> bool:
+    """Whether an error, or one inside a group, comes from the file and not from what was asked of it."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(is_storage_failure(inner) for inner in error.exceptions)
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(error, aiosqlite.DatabaseError) and code is not None and code & 0xFF in _STORAGE_CODES
+
+
+def _in(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Made before SQLite does, so that nobody else can read what the agents did.
-        path.touch(mode=0o600)
     except OSError as error:
         raise StoreError(f"the data directory {folder} cannot be used: {error.strerror}") from error
-    return path
+    return folder / FILE_NAME
 
 
-async def _prepare(writer: aiosqlite.Connection, path: Path) -> None:
-    try:
-        await writer.execute("PRAGMA journal_mode = WAL")
-        await writer.execute("PRAGMA synchronous = FULL")
-        await writer.execute("PRAGMA foreign_keys = ON")
-        await _migrate(writer)
-    except aiosqlite.DatabaseError as error:
-        raise StoreError(f"{path} cannot be used: {error}") from error
+async def _undo(writer: aiosqlite.Connection) -> None:
+    # Where the file itself has failed there may be nothing left to undo.
+    with suppress(aiosqlite.Error):
+        await writer.rollback()
 
 
-async def _migrate(writer: aiosqlite.Connection) -> None:
-    scripts = sorted(
-        (
-            entry
-            for entry in resources.files("jobs.store").joinpath("migrations").iterdir()
-            if entry.name.endswith(".sql")
-        ),
-        key=lambda entry: entry.name,
-    )
-    rows = await (await writer.execute("PRAGMA user_version")).fetchone()
-    done = int(rows[0]) if rows else 0
-    if done > len(scripts):
-        raise StoreError(f"the database is of a newer release (schema {done}, this one knows {len(scripts)})")
-    for number, script in enumerate(scripts[done:], start=done + 1):
-        await writer.executescript(
-            f"BEGIN IMMEDIATE;\n{script.read_text()}\nPRAGMA user_version = {number};\nCOMMIT;"
-        )
+def _sentence(error: BaseException) -> str:
+    if isinstance(error, BaseExceptionGroup):
+        return next(_sentence(inner) for inner in error.exceptions if is_storage_failure(inner))
+    return f"{error}"

@@ -17,6 +17,8 @@ class Finding:
     first_ts: float
     """Epoch seconds of the first repeating call."""
     newest_repeat: int
+    newest_ts: float
+    """Epoch seconds of the newest repeating call."""
     tokens_before: int | None
     """The session's tokens when the first repeating call was made; None if the log has none."""
 

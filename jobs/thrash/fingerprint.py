@@ -47,7 +47,8 @@ def _stable(value: object) -> object:
         case list():
             return [_stable(inner) for inner in value if not _is_volatile(inner)]
         case _:
-            return value
+            # Only the whole of the arguments: the parents of others have left out what is volatile.
+            return None if _is_volatile(value) else value
 
 
 def _is_volatile(value: object) -> bool:

@@ -26,8 +26,8 @@ class SeenCall(msgspec.Struct, frozen=True, array_like=True):
     """Its fingerprint, or the hash its log gave instead of arguments."""
     is_hash: bool
     is_error: bool
-    tokens: int | None
-    """The session's running total, this call included; None if no call so far had any."""
+    tokens_before: int | None
+    """The session's running total without this call; None if no earlier call had any."""
 
 
 class LocalityState(msgspec.Struct, frozen=True):
@@ -66,17 +66,17 @@ def _remember(state: LocalityState, calls: Sequence[ToolCall], policy: ThrashPol
     seen = list(state.recent)
     for index, call in enumerate(calls):
         number += 1
-        if call.tokens is not None:
-            tokens = (tokens or 0) + call.tokens
         if index >= first_kept:
             seen.append(_seen(call, number, tokens, policy))
+        if call.tokens is not None:
+            tokens = (tokens or 0) + call.tokens
     return LocalityState(number, tokens, _within_reach(seen, policy))
 
 
-def _seen(call: ToolCall, number: int, tokens: int | None, policy: ThrashPolicy) -> SeenCall:
+def _seen(call: ToolCall, number: int, tokens_before: int | None, policy: ThrashPolicy) -> SeenCall:
     is_hash = call.args_hash is not None
     identity = call.args_hash if call.args_hash is not None else fingerprint(call.args, policy.longest_args)
-    return SeenCall(number, call.ts, call.tool, identity, is_hash, call.is_error, tokens)
+    return SeenCall(number, call.ts, call.tool, identity, is_hash, call.is_error, tokens_before)
 
 
 def _within_reach(seen: list[SeenCall], policy: ThrashPolicy) -> tuple[SeenCall, ...]:
@@ -99,7 +99,8 @@ def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:
         first_call=first.number,
         first_ts=first.ts,
         newest_repeat=newest.number,
-        tokens_before=next((c.tokens for c in reversed(state.recent) if c.number < first.number), None),
+        newest_ts=newest.ts,
+        tokens_before=first.tokens_before,
     )
 
 

@@ -1,3 +1,9 @@
+-- When the bot last looked, to know how long it was away.
+CREATE TABLE presence (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    at REAL NOT NULL
+) STRICT;
+
 -- How far each log file has been read.
 CREATE TABLE cursor (
     source TEXT NOT NULL,
@@ -47,6 +53,7 @@ CREATE TABLE incident (
     snoozed_until REAL,
     closed_at REAL
 ) STRICT;
+CREATE INDEX incident_by_session ON incident (session_id);
 CREATE UNIQUE INDEX incident_unclosed ON incident (session_id) WHERE closed_at IS NULL;
 
 CREATE TABLE stop (
@@ -62,6 +69,9 @@ CREATE TABLE stop (
     detail TEXT NOT NULL,
     finished_at REAL
 ) STRICT;
+CREATE INDEX stop_by_session ON stop (session_id);
+CREATE INDEX stop_by_incident ON stop (incident_id);
+CREATE INDEX stop_by_escalated ON stop (escalates);
 CREATE UNIQUE INDEX stop_intended ON stop (session_id) WHERE state = 'intended';
 CREATE INDEX stop_unfinished ON stop (state) WHERE state <> 'over';
 
@@ -76,6 +86,7 @@ CREATE TABLE confirmation (
     expires_at REAL NOT NULL,
     used_at REAL
 ) STRICT;
+CREATE INDEX confirmation_by_session ON confirmation (session_id);
 
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,112 @@
+"""Opens a database: the file, checked and brought up to date, or memory in its place."""
+
+import asyncio
+import sqlite3
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+import aiosqlite
+
+DAMAGE_CODES: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class StoreError(Exception):
+    """The database cannot be used; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A database in use: the file with two connections, or memory with one that does for both."""
+
+    writer: aiosqlite.Connection
+    reader: aiosqlite.Connection
+    is_file: bool
+
+    async def close(self) -> None:
+        # One left open would keep the process from exiting.
+        await self.reader.close()
+        await self.writer.close()
+
+
+async def open_file(path: Path) -> tuple[Opened, Path | None]:
+    """Open the file, in place of a damaged one if need be; return where that was put."""
+    try:
+        return await _open(path), None
+    except aiosqlite.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in DAMAGE_CODES:
+            raise
+    aside = _put_aside(path)
+    return await _open(path), aside
+
+
+async def _open(path: Path) -> Opened:
+    _touch(path)
+    writer = await aiosqlite.connect(path, isolation_level=None)
+    try:
+        await writer.execute("PRAGMA journal_mode = WAL")
+        await writer.execute("PRAGMA synchronous = FULL")
+        await writer.execute("PRAGMA foreign_keys = ON")
+        await _check(writer)
+        await _migrate(writer)
+        # A file that can only be read shows at the first write, not before.
+        await writer.execute("BEGIN IMMEDIATE")
+        await writer.execute("DELETE FROM cursor WHERE source IS NULL")
+        await writer.commit()
+        reader = await aiosqlite.connect(path, isolation_level=None)
+        await reader.execute("PRAGMA query_only = ON")
+    except BaseException:
+        await asyncio.shield(writer.close())
+        raise
+    return Opened(writer, reader, is_file=True)
+
+
+async def open_memory() -> Opened:
+    """Open a database that is gone with the process."""
+    connection = await aiosqlite.connect(":memory:", isolation_level=None)
+    await _migrate(connection)
+    return Opened(connection, connection, is_file=False)
+
+
+def _touch(path: Path) -> None:
+    # Made before SQLite does, so that nobody else can read what the agents did.
+    path.touch(mode=0o600)
+
+
+async def _check(writer: aiosqlite.Connection) -> None:
+    rows = await writer.execute_fetchall("PRAGMA integrity_check(1)")
+    if [row[0] for row in rows] != ["ok"]:
+        error = aiosqlite.DatabaseError("the file is damaged")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+def _put_aside(path: Path) -> Path:
+    stamp = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    aside = path.with_name(f"{path.name}.damaged-{stamp}")
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+async def _migrate(writer: aiosqlite.Connection) -> None:
+    scripts = sorted(
+        (
+            entry
+            for entry in resources.files("jobs.store").joinpath("migrations").iterdir()
+            if entry.name.endswith(".sql")
+        ),
+        key=lambda entry: entry.name,
+    )
+    rows = await (await writer.execute("PRAGMA user_version")).fetchone()
+    done = int(rows[0]) if rows else 0
+    if done > len(scripts):
+        raise StoreError(f"the database is of a newer release (schema {done}, this one knows {len(scripts)})")
+    for number, script in enumerate(scripts[done:], start=done + 1):
+        await writer.executescript(
+            f"BEGIN IMMEDIATE;\n{script.read_text()}\nPRAGMA user_version = {number};\nCOMMIT;"
+        )

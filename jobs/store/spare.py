@@ -1,0 +1,55 @@
+"""Takes what guarding needs from one database to another: into memory when the file fails, and back."""
+
+from contextlib import suppress
+from typing import Final
+
+import aiosqlite
+
+_LIVE: Final = {
+    "presence": "true",
+    "cursor": "true",
+    # Of the last day, and all that something refers to.
+    "session": """seen_at > (SELECT max(seen_at) FROM session) - 86400
+        OR id IN (SELECT session_id FROM incident WHERE closed_at IS NULL)
+        OR id IN (SELECT session_id FROM stop WHERE state <> 'over')""",
+    "incident": "closed_at IS NULL OR id IN (SELECT incident_id FROM stop WHERE state <> 'over')",
+    "stop": "state <> 'over'",
+    "confirmation": "used_at IS NULL",
+    # With the messages that later ones edit or answer.
+    "outbox": """state IN ('queued', 'sending')
+        OR subject IN (SELECT 'incident:' || id FROM incident WHERE closed_at IS NULL)
+        OR id IN (SELECT outgoing_id FROM confirmation WHERE used_at IS NULL)""",
+    # So that an id is never given twice.
+    "sqlite_sequence": "true",
+}
+
+
+async def copy_live_rows(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
+    """Copy what is still going on; a table that cannot be read is left empty."""
+    await target.execute("PRAGMA foreign_keys = OFF")
+    for table, is_live in _LIVE.items():
+        with suppress(aiosqlite.Error):
+            await _copy(source, target, table, is_live)
+
+
+async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
+    """Copy every row, in one transaction; rows with the same key are overwritten. Raises if that fails."""
+    await target.execute("BEGIN IMMEDIATE")
+    try:
+        # Rows refer to each other, and not always to earlier ones.
+        await target.execute("PRAGMA defer_foreign_keys = ON")
+        for table in _LIVE:
+            await _copy(source, target, table, "true")
+        await target.commit()
+    except BaseException:
+        await target.rollback()
+        raise
+
+
+async def _copy(source: aiosqlite.Connection, target: aiosqlite.Connection, table: str, where: str) -> None:
+    if table == "sqlite_sequence":
+        await target.execute("DELETE FROM sqlite_sequence")
+    async with source.execute(f"SELECT * FROM {table} WHERE {where}") as rows:  # noqa: S608 - names from above
+        marks = ", ".join("?" * len(rows.description))
+        sql = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608
+        await target.executemany(sql, await rows.fetchall())
