@@ -31,6 +31,8 @@ def _parser() -> argparse.ArgumentParser:
         "setup", help="show the ids of who writes to the bot, for the settings; needs the token only"
     )
     setup.set_defaults(command=_setup)
+    health = commands.add_parser("health", help="say whether the scans and the polls go on; for HEALTHCHECK")
+    health.set_defaults(command=_health)
     demo = commands.add_parser("demo", help="try everything in this terminal, without a token")
     demo.add_argument(
         "--unattended", action="store_true", help="play it without a keyboard; exit 0 only if it worked"
@@ -79,6 +81,12 @@ def _setup(_: argparse.Namespace) -> int:
     except SetupError as error:
         return _complain("no ids can be shown", error, 1)
     return 0
+
+
+def _health(_: argparse.Namespace) -> int:
+    from bot.health import health
+
+    return health()
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import logging
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,7 +24,9 @@ from bot.desk import Desk, Refusals
 from bot.handlers import agents, errors, incidents, overview
 from bot.middlewares.access import AccessMiddleware, Gate
 from bot.middlewares.answer import AnswerFirst
+from bot.middlewares.poll_pulse import PollPulse
 from bot.notifier import TelegramNotifier
+from bot.pulse import Pulse
 from bot.settings import Settings, TelegramSettings
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
@@ -41,6 +44,9 @@ _STOP_EVERY: Final = 0.5
 """Seconds between two looks at the intents to stop."""
 _STOPS_AT_ONCE: Final = 20
 _DELIVER_EVERY: Final = 0.25
+_SLACK: Final = 30
+_LONGEST_SILENCE: Final = 120
+"""Seconds without an answered poll after which health turns red."""
 _STORAGE_EVERY: Final = 20
 _DAY: Final = 86_400
 _REQUEST_TIMEOUT: Final = 30
@@ -132,8 +138,8 @@ async def open_app(
     policy = settings.thrash.policy()
     watch = WatchlistFile(settings.watchlist.expanduser(), policy.on_detection)
     folder = settings.data_dir.expanduser()
-    async with open_database(folder) as store:
-        with _exclusively(folder):
+    with _exclusively(folder):
+        async with open_database(folder) as store:
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))
             try:
                 yield _wire(settings, store, watch, bot, clock)
@@ -151,6 +157,14 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
     policy, zone = settings.thrash.policy(), ZoneInfo(settings.tz)
     scan = ThrashScan(store=store, watch=watch, policy=policy, clock=clock)
     agent_stop = AgentStop(store=store, watch=watch, policy=policy, clock=clock)
+    pulse = Pulse(
+        settings.data_dir.expanduser(), {"scan": 3 * policy.every + _SLACK, "poll": _LONGEST_SILENCE}
+    )
+
+    async def scan_and_beat() -> None:
+        await scan()
+        pulse.beat("scan")
+
     retention = Retention(store=store, clock=clock, days=settings.retention_days)
     notifier = TelegramNotifier(bot=bot, home=settings.home, clock=clock, zone=zone)
     delivery = AlertDelivery(store=store, notifier=notifier, clock=clock)
@@ -158,7 +172,7 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
         (
             # First, so that what a crash left open is finished before anything new.
             Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
-            Timed(name="thrash_scan", job=scan, every=policy.every),
+            Timed(name="thrash_scan", job=scan_and_beat, every=policy.every),
             Timed(name="storage_watch", job=StorageWatch(store=store, clock=clock), every=_STORAGE_EVERY),
             Timed(name="retention", job=retention, every=_DAY),
             Timed(name="alert_delivery", job=delivery, every=_DELIVER_EVERY, is_told=False),
@@ -166,6 +180,7 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
         store,
         clock,
     )
+    bot.session.middleware(PollPulse(pulse))
     desk = Desk(
         store=store,
         watch=watch,
@@ -202,9 +217,18 @@ def _dispatcher(desk: Desk, settings: Settings) -> Dispatcher:
 @contextmanager
 def _exclusively(folder: Path) -> Iterator[None]:
     """Hold the data directory: two bots over one database would stop every agent twice."""
-    with (folder / "loopwarden.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise StoreError(f"another Loopwarden is running with the data directory {folder}") from error
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # The folder itself is locked: that works on a full disk too, and leaves nothing behind.
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"the data directory {folder} cannot be used: {error.strerror}") from error
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(held)
+        raise StoreError(f"another Loopwarden is running with the data directory {folder}") from error
+    try:
         yield
+    finally:
+        os.close(held)

@@ -22,6 +22,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as PydanticSettingsError
 from rapidfuzz import process
 
+from bot.health import DEFAULT_DATA_DIR
 from bot.logs import LogFormat
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 
@@ -155,7 +156,7 @@ class Settings(TelegramSettings):
         tuple[int, ...], NoDecode, BeforeValidator(_parse_admins), AfterValidator(_check_admins)
     ]
     chat: Annotated[Chat | None, NoDecode, BeforeValidator(parse_chat)] = None
-    data_dir: Path = Path("~/.local/share/loopwarden")
+    data_dir: Path = Path(DEFAULT_DATA_DIR)
     watchlist: Path = Path("loopwarden.toml")
     tz: Annotated[str, AfterValidator(_check_zone)] = "UTC"
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 90

@@ -1,0 +1,36 @@
+"""`loopwarden health`: do the scans and the polls go on? Imports next to nothing, since it runs every minute."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from bot.clock import SystemClock
+from bot.pulse import FOLDER
+
+DEFAULT_DATA_DIR: Final = "~/.local/share/loopwarden"
+
+
+def health() -> int:
+    """Print what is wrong; return 0 if nothing is, else 1. Reads `LOOPWARDEN_DATA_DIR` itself, from the environment."""
+    folder = Path(os.environ.get("LOOPWARDEN_DATA_DIR") or DEFAULT_DATA_DIR).expanduser() / FOLDER
+    problems = list(_problems(folder, SystemClock().now()))
+    sys.stdout.write("\n".join(problems or ["healthy"]) + "\n")
+    return 1 if problems else 0
+
+
+def _problems(folder: Path, now: float) -> Iterator[str]:
+    try:
+        files = sorted(folder.iterdir())
+    except OSError as error:
+        yield f"no bot has run here: {folder}: {error.strerror}"
+        return
+    for file in files:
+        try:
+            age, limit = now - file.stat().st_mtime, float(file.read_text())
+        except (OSError, ValueError):
+            yield f"{file} cannot be read"
+            continue
+        if age > limit:
+            yield f"the last {file.name} that worked was {age:.0f} s ago, more than {limit:.0f} s"
