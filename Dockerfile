@@ -12,7 +12,8 @@ RUN /opt/loopwarden/bin/pip install --no-deps /src
 FROM python:3.13-slim
 
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin loopwarden \
-    && install -d -o loopwarden -g loopwarden -m 700 /data
+    # For whichever user the container is run as; the database itself is made readable for that user alone.
+    && install -d -m 1777 /data
 COPY --from=build /opt/loopwarden /opt/loopwarden
 ENV PATH=/opt/loopwarden/bin:$PATH \
     PYTHONUNBUFFERED=1 \
@@ -22,5 +23,6 @@ USER loopwarden
 WORKDIR /data
 VOLUME /data
 STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=60s --timeout=10s --start-period=60s --retries=3 CMD ["loopwarden", "health"]
 ENTRYPOINT ["loopwarden"]
 CMD ["run"]
