@@ -1,12 +1,14 @@
 """The command line `loopwarden`. Heavy imports only after the arguments are read: aiogram takes seconds."""
 
 import argparse
-import asyncio
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
 from bot import __version__
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,13 +55,13 @@ def _run(_: argparse.Namespace) -> int:
     from jobs.store.opening import StoreError
     from jobs.watchlist import WatchlistError
 
-    async def guard(stop: asyncio.Event) -> None:
+    async def guard(stop: "asyncio.Event") -> None:
         async with open_app(settings) as app:
             await app.run(stop)
 
     configure_logging(settings.log_format)
     try:
-        asyncio.run(_until_signalled(guard))
+        _until_signalled(guard)
     except WatchlistError as error:
         return _complain("the watch list is wrong", error, 2)
     except StoreError as error:
@@ -77,7 +79,7 @@ def _setup(_: argparse.Namespace) -> int:
     from bot.setup import SetupError, show_ids
 
     try:
-        asyncio.run(_until_signalled(lambda stop: show_ids(settings, stop)))
+        _until_signalled(lambda stop: show_ids(settings, stop))
     except SetupError as error:
         return _complain("no ids can be shown", error, 1)
     return 0
@@ -94,18 +96,26 @@ def _demo(options: argparse.Namespace) -> int:
         "Loopwarden demo: two real toy agents, one of them stuck. Loading the bot takes a few seconds ...\n"
     )
     sys.stdout.flush()
+    import asyncio
+
     from bot.demo.story import play
 
     return asyncio.run(play(unattended=options.unattended))
 
 
-async def _until_signalled(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+def _until_signalled(work: "Callable[[asyncio.Event], Awaitable[None]]") -> None:
     """Run `work` with an event that SIGTERM and SIGINT set."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await work(stop)
+    import asyncio
+    import signal
+
+    async def run() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await work(stop)
+
+    asyncio.run(run())
 
 
 def _complain(what: str, error: Exception, code: int) -> int:

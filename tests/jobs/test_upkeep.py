@@ -1,0 +1,165 @@
+"""What keeps the guard in order: the database file is watched, old rows go, and being away is owned up to."""
+
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from jobs.alert.notice import BackNotice, StorageNotice
+from jobs.ports import StopState
+from jobs.retention import Retention
+from jobs.return_report import ReturnReport
+from jobs.storage_watch import StorageWatch
+from jobs.store.database import FILE_NAME, Database, open_database
+from jobs.thrash.incident import IncidentStatus
+from tests.jobs.world import BEAT, World
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def storage(world: World) -> StorageWatch:
+    return StorageWatch(store=world.store, clock=world.clock)
+
+
+@pytest.fixture
+def retention(world: World) -> Retention:
+    return Retention(store=world.store, clock=world.clock, days=90)
+
+
+@pytest.fixture
+def on_return(world: World) -> ReturnReport:
+    return ReturnReport(store=world.store, policy=world.policy, clock=world.clock)
+
+
+# ── the file ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_nothing_is_said_of_a_file_that_works(world: World, storage: StorageWatch) -> None:
+    await storage()
+    assert await world.hear() == []
+
+
+async def test_the_chat_hears_once_that_the_file_fails_and_once_that_it_works(
+    world: World, storage: StorageWatch, store: Database, tmp_path: Path
+) -> None:
+    """However often it is looked at in between."""
+    await _break(store)
+    (tmp_path / FILE_NAME).rename(tmp_path / "kept")
+    (tmp_path / FILE_NAME).mkdir()
+    for _ in range(3):
+        await storage()
+    (heard,) = await world.hear()
+    assert isinstance(heard.notice, StorageNotice)
+    assert heard.notice.trouble
+    (tmp_path / FILE_NAME).rmdir()
+    (tmp_path / "kept").rename(tmp_path / FILE_NAME)
+    for _ in range(3):
+        await storage()
+    (heard,) = await world.hear()
+    assert heard.notice == StorageNotice(trouble=None, set_aside=None)
+
+
+async def test_the_chat_hears_where_a_damaged_file_is_kept(tmp_path: Path) -> None:
+    (tmp_path / FILE_NAME).write_bytes(b"no database" * 1000)
+    async with open_database(tmp_path) as store:
+        world = World(store=store)
+        await StorageWatch(store=store, clock=world.clock)()
+        (heard,) = await world.hear()
+        assert store.set_aside
+        assert heard.notice == StorageNotice(trouble=None, set_aside=store.set_aside.name)
+
+
+async def test_an_agent_is_stopped_while_the_file_fails(world: World, store: Database) -> None:
+    """Three looks in memory stop a thrashing agent as they do on disk."""
+    await _break(store)
+    await world.circles_for(3)
+    await world.agent_stop()
+    assert [target.session for target in world.killer.attempts] == ["s-1"]
+
+
+async def _break(store: Database) -> None:
+    await store._opened.writer.execute("PRAGMA query_only = ON")
+    with pytest.raises(aiosqlite.OperationalError) as failure:
+        async with store.transaction() as tables:
+            await tables.presence.note(0)
+    assert await store.endure(failure.value)
+
+
+# ── old rows ──────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_what_is_over_and_old_is_deleted(world: World, retention: Retention) -> None:
+    """A stopped agent's session, incident, stop and messages are gone after 90 days."""
+    await world.circles_for(3)
+    await world.agent_stop()
+    await world.look(beats=5)
+    await world.agent_stop()
+    await world.hear()
+    assert (await world.incident()).closed_at
+    world.clock.go_on(90 * DAY + 10 * BEAT)
+    await retention()
+    assert await world.incidents() == []
+    assert await world.store.reading.stops.in_state(StopState.OVER) == []
+    assert await world.store.reading.sessions.newest(0, 9) == []
+    assert await world.store.reading.outbox.message_of(1) is None
+
+
+async def test_what_is_younger_stays(world: World, retention: Retention) -> None:
+    await world.circles_for(3)
+    await world.agent_stop()
+    await world.hear()
+    world.clock.go_on(89 * DAY)
+    await retention()
+    assert await world.incident()
+    assert await world.session()
+
+
+async def test_what_is_not_over_stays_however_old(world: World, retention: Retention) -> None:
+    """An intent that was never carried out, its incident and session, and a message nobody got."""
+    await world.circles_for(3)
+    world.clock.go_on(400 * DAY)
+    await retention()
+    assert len(await world.intents()) == 1
+    assert (await world.incident()).status is IncidentStatus.STOPPING
+    assert len(await world.hear()) == 1
+
+
+async def test_a_file_that_is_still_there_is_not_read_again(world: World, retention: Retention) -> None:
+    """Its cursor was renewed at every look."""
+    world.works()
+    await world.look()
+    world.clock.go_on(400 * DAY)
+    await world.look()
+    await retention()
+    assert set(await world.store.reading.cursors.of_source("gateway")) == {"log"}
+
+
+# ── having been away ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_first_start_is_no_return(world: World, on_return: ReturnReport) -> None:
+    await on_return()
+    assert await world.hear() == []
+
+
+async def test_a_restart_is_not_worth_a_message(world: World, on_return: ReturnReport) -> None:
+    await world.look()
+    world.clock.go_on(200)
+    await on_return()
+    assert await world.hear() == []
+
+
+async def test_after_downtime_the_chat_hears_how_long_and_what_was_going_on(
+    world: World, on_return: ReturnReport
+) -> None:
+    """The message names the incidents that were open when the bot went away."""
+    await world.circles_for(1)
+    await world.hear()
+    left_at = world.clock.now() - BEAT
+    world.clock.go_on(3 * DAY)
+    await on_return()
+    (heard,) = await world.hear()
+    assert heard.notice == BackNotice(
+        since=left_at, back_at=world.clock.now(), incidents=(await world.incident(),)
+    )

@@ -1,0 +1,255 @@
+"""What befalls the file never keeps the jobs from working: they go on in memory, and what they did comes back."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from jobs.alert.outgoing import Mode, Outgoing
+from jobs.ports import Session
+from jobs.store.database import FILE_NAME, Database, is_storage_failure, open_database
+from tests.fakes import NOON
+from tests.store.rows import a_session, an_incident
+
+Trouble = Callable[[Database, Path], AbstractAsyncContextManager[None]]
+
+
+@asynccontextmanager
+async def full(store: Database, _: Path) -> AsyncIterator[None]:
+    """The file cannot grow any more."""
+    writer = store._opened.writer
+    await writer.execute("PRAGMA max_page_count = 1")
+    yield
+
+
+@asynccontextmanager
+async def read_only(store: Database, _: Path) -> AsyncIterator[None]:
+    """The file can only be read."""
+    await store._opened.writer.execute("PRAGMA query_only = ON")
+    yield
+
+
+@asynccontextmanager
+async def locked(store: Database, folder: Path) -> AsyncIterator[None]:
+    """Another program holds the file, for longer than anybody waits."""
+    await store._opened.writer.execute("PRAGMA busy_timeout = 10")
+    other = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.close()
+
+
+TROUBLES = [full, read_only, locked]
+
+
+async def _write_much(store: Database) -> None:
+    async with store.transaction() as tables:
+        for number in range(50):
+            await tables.sessions.save(a_session(session=f"s-{number}", agent="a" * 4000))
+
+
+async def _fail(store: Database) -> aiosqlite.Error:
+    """Write until the file refuses; return how."""
+    with pytest.raises(aiosqlite.OperationalError) as failure:
+        await _write_much(store)
+    return failure.value
+
+
+async def _in_trouble(store: Database) -> None:
+    assert await store.endure(await _fail(store))
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_file_that_fails_is_done_without(trouble: Trouble, store: Database, tmp_path: Path) -> None:
+    """After a failure of the file the same write works, and what was going on is still known."""
+    async with store.transaction() as tables:
+        session = await tables.sessions.save(a_session(session="before"))
+        incident = await tables.incidents.add(an_incident(session))
+    async with trouble(store, tmp_path):
+        await _in_trouble(store)
+        assert store.trouble
+        await _write_much(store)
+        assert await store.reading.sessions.get(session.id) == session
+        assert await store.reading.incidents.unclosed_of(session.id) == incident
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_what_was_done_in_memory_comes_back_to_the_file(
+    trouble: Trouble, store: Database, tmp_path: Path
+) -> None:
+    """Once the file can be used again it has what happened before, meanwhile, and its later state."""
+    async with store.transaction() as tables:
+        session = await tables.sessions.save(a_session(session="before"))
+        incident = await tables.incidents.add(an_incident(session))
+    async with trouble(store, tmp_path):
+        await _in_trouble(store)
+        async with store.transaction() as tables:
+            newer = await tables.sessions.save(a_session(session="meanwhile"))
+            await tables.incidents.save(replace(incident, score=10, closed_at=NOON))
+    assert await store.recover()
+    assert store.trouble is None
+    async with open_database(tmp_path) as again:
+        assert await again.reading.sessions.get(newer.id) == newer
+        assert await again.reading.incidents.get(incident.id) == replace(incident, score=10, closed_at=NOON)
+
+
+async def test_no_id_is_given_twice(store: Database, tmp_path: Path) -> None:
+    """A session that is first seen in memory gets an id that no session ever had."""
+    old = a_session(session="old", seen_at=NOON - 10 * 86_400)
+    async with store.transaction() as tables:
+        await tables.sessions.save(a_session(session="new"))
+        forgotten = await tables.sessions.save(old)
+    async with read_only(store, tmp_path):
+        await _in_trouble(store)
+        async with store.transaction() as tables:
+            assert await tables.sessions.get(forgotten.id) is None
+            seen = await tables.sessions.save(a_session(session="seen meanwhile"))
+    assert seen.id > forgotten.id
+    assert await store.recover()
+    assert await store.reading.sessions.get(forgotten.id) == replace(old, id=forgotten.id)
+
+
+async def test_a_message_that_was_sent_meanwhile_is_not_sent_again(store: Database, tmp_path: Path) -> None:
+    """The outbox comes back as it stands."""
+    async with store.transaction() as tables:
+        waiting = await tables.outbox.put(Outgoing(kind="screen", body=b"{}", mode=Mode.SEND), NOON)
+    async with read_only(store, tmp_path):
+        await _in_trouble(store)
+        async with store.transaction() as tables:
+            assert [message.id for message in await tables.outbox.due(NOON, 9)] == [waiting]
+            await tables.outbox.mark_sent(waiting, 77, NOON)
+    assert await store.recover()
+    assert await store.reading.outbox.due(NOON, 9) == []
+    assert await store.reading.outbox.message_of(waiting) == 77
+
+
+async def test_a_file_that_still_fails_stays_out_of_use(store: Database, tmp_path: Path) -> None:
+    """Trying too early changes nothing."""
+    async with locked(store, tmp_path):
+        await _in_trouble(store)
+        (tmp_path / FILE_NAME).rename(tmp_path / "elsewhere")
+        (tmp_path / FILE_NAME).mkdir()
+        assert not await store.recover()
+        assert store.trouble
+        await _write_much(store)
+
+
+async def test_an_error_of_the_caller_is_no_failure_of_the_file(store: Database) -> None:
+    """A row that breaks a constraint, or any other error, is the caller's."""
+    async with store.transaction() as tables:
+        session = await tables.sessions.save(a_session())
+    with pytest.raises(aiosqlite.IntegrityError) as failure:
+        async with store.transaction() as tables:
+            await tables.sessions.save(a_session())
+    assert not await store.endure(failure.value)
+    assert not await store.endure(ValueError("no database in it"))
+    assert store.trouble is None
+    assert await store.reading.sessions.get(session.id) == session
+
+
+async def test_a_failure_inside_a_group_is_found(store: Database, tmp_path: Path) -> None:
+    """Jobs raise groups."""
+    async with read_only(store, tmp_path):
+        failure = ExceptionGroup("a look", [ValueError("other"), await _fail(store)])
+        assert is_storage_failure(failure)
+        assert await store.endure(failure)
+        assert store.trouble == "attempt to write a readonly database"
+
+
+async def test_a_damaged_file_is_kept_and_a_new_one_begun(tmp_path: Path) -> None:
+    """What is no database any more is put aside under a dated name."""
+    path = tmp_path / FILE_NAME
+    path.write_bytes(b"this is no database at all " * 100)
+    async with open_database(tmp_path) as store:
+        assert store.trouble is None
+        assert store.set_aside
+        assert store.set_aside.name.startswith(f"{FILE_NAME}.damaged-20")
+        assert store.set_aside.read_bytes().startswith(b"this is no database")
+        await _write_much(store)
+
+
+async def test_a_file_with_a_damaged_page_is_found_out_at_the_start(tmp_path: Path) -> None:
+    """The whole file is checked before it is used."""
+    async with open_database(tmp_path) as store:
+        await _write_much(store)
+    path = tmp_path / FILE_NAME
+    content = bytearray(path.read_bytes())
+    content[8192 : 8192 + 30_000] = b"\x55" * 30_000
+    path.write_bytes(bytes(content))
+    async with open_database(tmp_path) as store:
+        assert store.set_aside
+        assert await store.reading.sessions.newest(0, 5) == []
+
+
+async def test_a_file_damaged_while_in_use_is_replaced(tmp_path: Path) -> None:
+    """The jobs go on in memory, and when the file is tried again a new one is begun."""
+    async with open_database(tmp_path) as store:
+        await _write_much(store)
+    async with open_database(tmp_path) as store:
+        (tmp_path / FILE_NAME).write_bytes(b"\x55" * 100_000)
+        with pytest.raises(aiosqlite.DatabaseError) as failure:
+            await store.reading.sessions.newest(0, 100)
+        assert await store.endure(failure.value)
+        async with store.transaction() as tables:
+            saved = await tables.sessions.save(a_session(session="meanwhile"))
+        assert await store.recover()
+        assert store.set_aside
+        assert await store.reading.sessions.get(saved.id) == saved
+
+
+async def test_a_file_that_cannot_be_used_at_the_start_is_done_without(tmp_path: Path) -> None:
+    """A restart on a broken disk guards all the same."""
+    (tmp_path / FILE_NAME).mkdir()
+    async with open_database(tmp_path) as store:
+        assert store.trouble
+        await _write_much(store)
+        assert await store.reading.sessions.newest(0, 1)
+
+
+@pytest.fixture
+async def small_disk(tmp_path: Path) -> AsyncIterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if not await _runs("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)):
+        pytest.skip("only root may mount a small disk")
+    yield disk
+    assert await _runs("umount", "--lazy", str(disk))
+
+
+async def _runs(*argv: str) -> bool:
+    try:
+        process = await asyncio.create_subprocess_exec(*argv, stderr=asyncio.subprocess.DEVNULL)
+    except OSError:
+        return False
+    return await process.wait() == 0
+
+
+async def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    """On a disk without a free byte the jobs go on, and once there is room the file has everything."""
+    async with open_database(small_disk) as store:
+        async with store.transaction() as tables:
+            before = await tables.sessions.save(a_session(session="before"))
+        _fill(small_disk / "ballast")
+        await _in_trouble(store)
+        await _write_much(store)
+        assert not await store.recover()
+        (small_disk / "ballast").unlink()
+        async with store.transaction() as tables:
+            await tables.sessions.save(replace(before, agent="renamed"))
+        assert await store.recover()
+    async with open_database(small_disk) as store:
+        kept: Session | None = await store.reading.sessions.get(before.id)
+        assert kept == replace(before, agent="renamed")
+
+
+def _fill(ballast: Path) -> None:
+    with suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
