@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test check format-check lint types imports coverage prove format lock clean
+.PHONY: help install demo test check format-check lint types imports coverage prove bench format lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,14 @@ coverage: $(STAMP) ## the tests under branch coverage: decisions 100 %, the whol
 prove: $(STAMP) ## the slow proofs
 	$(BIN)/pytest -m prove
 
+bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes some minutes and 2 GB of disk
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
+	$(BIN)/python benchmarks/quick_commands.py
+	$(BIN)/python benchmarks/read_from_start.py
+	$(BIN)/python benchmarks/scan_growth.py
+	$(BIN)/python benchmarks/many_sessions.py
+	$(BIN)/python benchmarks/hostile_memory.py
+
 format: $(STAMP) ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -61,7 +69,7 @@ lock: $(STAMP) ## resolve pyproject.toml into the two locks
 
 clean: ## remove all that make has made
 	rm -rf $(VENV) dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find bot jobs tests -name __pycache__ -prune -exec rm -rf {} +
+	find bot jobs tests benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml requirements-dev.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

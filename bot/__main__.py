@@ -1,6 +1,7 @@
 """The command line `loopwarden`. Heavy imports only after the arguments are read: aiogram takes seconds."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -33,6 +34,10 @@ def _parser() -> argparse.ArgumentParser:
         "setup", help="show the ids of who writes to the bot, for the settings; needs the token only"
     )
     setup.set_defaults(command=_setup)
+    check = commands.add_parser(
+        "check", help="say whether `run` would work, and what is to be mended; changes nothing"
+    )
+    check.set_defaults(command=_check)
     health = commands.add_parser("health", help="say whether the scans and the polls go on; for HEALTHCHECK")
     health.set_defaults(command=_health)
     demo = commands.add_parser("demo", help="try everything in this terminal, without a token")
@@ -60,6 +65,8 @@ def _run(_: argparse.Namespace) -> int:
             await app.run(stop)
 
     configure_logging(settings.log_format)
+    # What was imported stays. The collector's last look at it all would take most of the time that an exit takes.
+    gc.freeze()
     try:
         _until_signalled(guard)
     except WatchlistError as error:
@@ -83,6 +90,19 @@ def _setup(_: argparse.Namespace) -> int:
     except SetupError as error:
         return _complain("no ids can be shown", error, 1)
     return 0
+
+
+def _check(_: argparse.Namespace) -> int:
+    if sys.stdout.isatty():
+        sys.stdout.write(
+            "Looking at everything that `loopwarden run` needs; loading takes a few seconds ...\n"
+        )
+        sys.stdout.flush()
+    import asyncio
+
+    from bot.checking.runner import check
+
+    return asyncio.run(check(sys.stdout))
 
 
 def _health(_: argparse.Namespace) -> int:

@@ -98,9 +98,7 @@ class App:
                     allowed_updates=["message", "callback_query"],
                 )
             except TelegramUnauthorizedError:
-                _log.error(
-                    "Telegram refuses the token: check LOOPWARDEN_TOKEN. Scans and stops go on without a chat"
-                )
+                _log.error("Telegram does not accept LOOPWARDEN_TOKEN. Scans and stops go on without a chat")
             except TelegramAPIError as error:
                 _log.warning("Telegram cannot be reached, scans and stops go on: %s", error.message)
             except Exception:  # noqa: BLE001 - whatever the chat does, the guard goes on and the chat is tried again

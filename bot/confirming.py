@@ -32,7 +32,8 @@ class Answer:
     """What is said to a press."""
 
     screen: Screen
-    is_foreign: bool = False
+    is_aside: bool = False
+    """Said beside the question, whose text and buttons stay as they are."""
 
 
 def reason_to_refuse(
@@ -41,8 +42,11 @@ def reason_to_refuse(
     """Judge a press; `sent_as` is the message that the confirmation was sent as."""
     if confirmation is None:
         return Refusal.UNKNOWN
-    expected = (confirmation.user_id, confirmation.chat_id, sent_as)
-    if (press.user_id, press.chat_id, press.message_id) != expected:
+    if (press.user_id, press.chat_id) != (confirmation.user_id, confirmation.chat_id):
+        return Refusal.FOREIGN
+    if sent_as is None:
+        return Refusal.EARLY
+    if press.message_id != sent_as:
         return Refusal.FOREIGN
     if confirmation.used_at is not None:
         return Refusal.USED
@@ -56,7 +60,9 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
         return
     now = desk.clock.now()
     nonce = secrets.token_urlsafe(12)
-    question = outgoing(event, stop.confirmation(session, nonce, VALID_FOR, now), Mode.REPLY)
+    is_stopped = bool(await desk.agent_stop.stopped_among([session]))
+    shown = stop.confirmation(session, nonce, VALID_FOR, now, is_stopped=is_stopped)
+    question = outgoing(event, shown, Mode.REPLY)
     async with desk.store.transaction() as tables:
         confirmation = Confirmation(
             nonce=nonce,
@@ -77,7 +83,9 @@ async def answer(desk: Desk, nonce: str, press: Press, *, is_yes: bool) -> Answe
     sent_as = None if confirmation is None else await desk.reading.outbox.message_of(confirmation.outgoing_id)
     refusal = reason_to_refuse(confirmation, press, sent_as, now)
     if confirmation is None or refusal is not None:
-        return Answer(stop.refused(refusal or Refusal.UNKNOWN), is_foreign=refusal is Refusal.FOREIGN)
+        # Somebody else cannot take the question away; of two taps in a row the answer to the first one stays.
+        is_aside = refusal in {Refusal.EARLY, Refusal.FOREIGN, Refusal.USED}
+        return Answer(stop.refused(refusal or Refusal.UNKNOWN), is_aside=is_aside)
     # The order first: a crash in between leaves an order that is carried out, and a second press finds it done.
     order = await _order(desk, confirmation) if is_yes else None
     async with desk.store.transaction() as tables:

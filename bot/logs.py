@@ -1,12 +1,11 @@
 """Logging, configured once: one line per event, as text or JSON; secrets masked, tracebacks included."""
 
+import json
 import logging
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
-
-import msgspec
 
 from bot.redaction import mask
 
@@ -43,7 +42,8 @@ class _JsonLine(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = mask(self.formatException(record.exc_info))
-        return msgspec.json.encode(line).decode()
+        # In ASCII: some take more than "\n" for a line end, and file names may hold what is no text.
+        return json.dumps(line)
 
 
 def configure_logging(form: LogFormat = LogFormat.TEXT, level: int = logging.INFO) -> None:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 from aiogram import Bot
 from aiogram.exceptions import (
+    ClientDecodeError,
     TelegramAPIError,
     TelegramBadRequest,
     TelegramForbiddenError,
@@ -15,6 +16,7 @@ from aiogram.exceptions import (
     TelegramRetryAfter,
 )
 from aiogram.types import LinkPreviewOptions, Message, ReplyParameters
+from pydantic import ValidationError
 
 from bot.settings import Chat, parse_chat
 from bot.views.notice import render
@@ -47,7 +49,7 @@ class TelegramNotifier:
             if message.mode is Mode.EDIT and message.target_message is not None:
                 return await self._edit(shown, chat, message.target_message, message)
             return (await self._send(shown, chat, message)).message_id
-        except TelegramAPIError as error:
+        except (TelegramAPIError, ClientDecodeError) as error:
             raise _as_notify_error(error) from error
 
     def _render(self, message: Queued) -> Screen:
@@ -89,7 +91,11 @@ class TelegramNotifier:
         return target
 
 
-def _as_notify_error(error: TelegramAPIError) -> NotifyError:
+def _as_notify_error(error: TelegramAPIError | ClientDecodeError) -> NotifyError:
+    if isinstance(error, ClientDecodeError):
+        # What is not even JSON came from something in between. JSON of an unknown shape is Telegram's: trying again
+        # could send the same message for ever.
+        return NotifyError(error.message, permanent=isinstance(error.original, ValidationError))
     retry_after = float(error.retry_after) if isinstance(error, TelegramRetryAfter) else None
     return NotifyError(error.message, permanent=isinstance(error, _PERMANENT), retry_after=retry_after)
 

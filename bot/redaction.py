@@ -25,7 +25,7 @@ _SHAPED: Final = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES))
 _NAMED: Final = re.compile(
     r"""(?ix)
     ( (?:[a-z0-9_.-]{0,40})(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?)
-      ["']? \s* [=:] \s* (?:["']|\\["'])? )
+      (?:\\{0,8}["'])? \s* [=:] \s* (?:\\{0,8}["'])? )
     (?!\s) [^\s"'\\,;&}{)]{4,}
     | ( \b(?:bearer|basic)\s+ ) [a-z0-9._~+/=-]{8,}
     | ( ://[^\s/:@]{0,200}: ) [^\s/@]{1,200} (?=@)

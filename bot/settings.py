@@ -18,7 +18,13 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    NestedSecretsSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 from pydantic_settings import SettingsError as PydanticSettingsError
 from rapidfuzz import process
 
@@ -131,6 +137,16 @@ class ThrashSettings(BaseModel, frozen=True):
         return ThrashPolicy(**self.model_dump())
 
 
+class _SecretFiles(NestedSecretsSettingsSource):
+    """Secret files whose names are ours; as in the environment, an empty one sets nothing."""
+
+    @classmethod
+    def load_secrets(cls, path: Path) -> dict[str, str]:
+        files = (file for file in path.iterdir() if _is_ours(file.name) and file.is_file())
+        texts = {file.name: file.read_text(encoding="utf-8").strip() for file in files}
+        return {name: text for name, text in texts.items() if text}
+
+
 class TelegramSettings(BaseSettings):
     """What it takes to talk to Telegram at all: enough for `loopwarden setup`."""
 
@@ -147,6 +163,18 @@ class TelegramSettings(BaseSettings):
     telegram_api: Annotated[HttpUrl, Field(description="base URL of the Bot API server")] = HttpUrl(
         "https://api.telegram.org"
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the seam of pydantic-settings
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read secret files as the environment is read: its own source knows no nested names."""
+        return init_settings, env_settings, dotenv_settings, _SecretFiles(file_secret_settings)
 
 
 class Settings(TelegramSettings):
@@ -171,18 +199,29 @@ class Settings(TelegramSettings):
 
 def load(kind: type[Kind]) -> Kind:
     """Read the settings from the environment; raise `SettingsError` with every mistake at once."""
+    settings, mistakes = read(kind)
+    if settings is None or mistakes:
+        raise SettingsError("\n".join(mistakes))
+    return settings
+
+
+def read(kind: type[Kind]) -> tuple[Kind | None, list[str]]:
+    """Read the settings, which may be usable all the same, and every mistake: a line that begins with its name."""
     folders = sorted({folder for folder in _secret_folders() if folder.is_dir()})
-    mistakes = [_unknown(name) for name in _given_names(folders) if name.upper() not in KNOWN_NAMES]
+    mistakes: list[str] = []
     settings = None
     try:
+        mistakes += [_unknown(name) for name in _given_names(folders) if name.upper() not in KNOWN_NAMES]
         settings = kind(_env_file=ENV_FILE, _secrets_dir=folders or None)
     except ValidationError as error:
         mistakes += [_mistake(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors()]
     except PydanticSettingsError as error:
         mistakes.append(f"the settings cannot be read: {type(error.__cause__ or error).__name__}")
-    if settings is None or mistakes:
-        raise SettingsError("\n".join(mistakes))
-    return settings
+    except UnicodeError:
+        mistakes.append(f"{ENV_FILE} or a secret file cannot be read: it is not UTF-8")
+    except OSError as error:
+        mistakes.append(f"{error.filename or 'a secret file'} cannot be read: {error.strerror}")
+    return settings, mistakes
 
 
 def names_of(model: type[BaseModel], prefix: str = PREFIX) -> Iterator[str]:
@@ -207,7 +246,11 @@ def _secret_folders() -> Iterator[Path]:
 def _given_names(folders: Iterable[Path]) -> list[str]:
     names = [*os.environ, *dotenv_values(ENV_FILE)]
     names += [file.name for folder in folders for file in folder.iterdir()]
-    return sorted({name for name in names if name.upper().startswith(PREFIX)})
+    return sorted({name for name in names if _is_ours(name)})
+
+
+def _is_ours(name: str) -> bool:
+    return name.upper().startswith(PREFIX)
 
 
 def _unknown(name: str) -> str:

@@ -5,6 +5,7 @@ import sys
 
 from aiogram import Bot
 from aiogram.exceptions import (
+    ClientDecodeError,
     TelegramAPIError,
     TelegramConflictError,
     TelegramUnauthorizedError,
@@ -13,11 +14,13 @@ from aiogram.types import Message, Update
 
 from bot.app import session_for
 from bot.settings import TelegramSettings
-from bot.views.text import clean
+from bot.views.text import one_line
 
 _POLL_TIMEOUT = 10
 _RETRY_AFTER = 3
 """Seconds."""
+_UNREACHABLE = (TelegramAPIError, ClientDecodeError)
+"""The second is an answer of something in between."""
 
 
 class SetupError(Exception):
@@ -51,6 +54,8 @@ async def _listen(bot: Bot) -> None:
         await _print_senders(bot)
     except TelegramUnauthorizedError as error:
         raise SetupError("Telegram refuses the token: check LOOPWARDEN_TOKEN") from error
+    except _UNREACHABLE as error:
+        raise SetupError(f"Telegram cannot be reached: {error.message}") from error
 
 
 async def _print_senders(bot: Bot) -> None:
@@ -64,7 +69,7 @@ async def _print_senders(bot: Bot) -> None:
             ) from error
         except TelegramUnauthorizedError:
             raise
-        except TelegramAPIError as error:
+        except _UNREACHABLE as error:
             _say(f"Telegram cannot be reached, trying again: {error.message}")
             await asyncio.sleep(_RETRY_AFTER)
             continue
@@ -80,10 +85,10 @@ def describe(update: Update) -> str | None:
     message = update.message
     if message is None or message.from_user is None or message.sender_chat is not None:
         return None
-    who = clean(message.from_user.full_name, 40)
-    where = (
-        "in private" if message.chat.type == "private" else f"in {clean(message.chat.title or 'a group', 40)}"
-    )
+    # In one line each: a name with a line end in it could pass for a line of the settings.
+    who = one_line(message.from_user.full_name, 40)
+    group = one_line(message.chat.title or "a group", 40)
+    where = "in private" if message.chat.type == "private" else f"in {group}"
     return f"\n{who} wrote {where}:\n  LOOPWARDEN_ADMINS={message.from_user.id}\n  LOOPWARDEN_CHAT={_place(message)}"
 
 

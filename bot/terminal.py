@@ -30,7 +30,9 @@ class Terminal:
 
     def type(self, text: str) -> None:
         """Write to the bot."""
-        self._out.print(Panel(text, title="You", title_align="right", width=_WIDTH, border_style="green"))
+        self._out.print(
+            Panel(Text(text), title="You", title_align="right", width=_WIDTH, border_style="green")
+        )
         self.session.type(text)
 
     def press(self, shown: Shown, label: str) -> None:

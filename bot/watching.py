@@ -19,7 +19,8 @@ class WatchlistFile:
         self._path = path
         self._on_detection = on_detection
         self._state = _state(path)
-        self._watched = _build(read_watchlist(path, FORMATS), on_detection)
+        self._watchlist = read_watchlist(path, FORMATS)
+        self._watched = _build(self._watchlist, on_detection)
         self.error: str | None = None
         """Why the file as it is now is not in force; None if it is."""
 
@@ -33,12 +34,16 @@ class WatchlistFile:
         if state == self._state:
             return None
         self._state = state
+        was_wrong = self.error is not None
         try:
-            self._watched = _build(read_watchlist(self._path, FORMATS), self._on_detection)
+            watchlist = read_watchlist(self._path, FORMATS)
         except WatchlistError as error:
             self.error = str(error)
             return WatchlistNotice(error=self.error)
         self.error = None
+        if watchlist == self._watchlist:
+            return WatchlistNotice(error=None) if was_wrong else None
+        self._watchlist, self._watched = watchlist, _build(watchlist, self._on_detection)
         return WatchlistNotice(error=None)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -62,20 +63,16 @@ class AgentStop:
     watch: Watch
     policy: ThrashPolicy
     clock: Clock
-    carrying_out: set[int] = field(default_factory=set)
-    """Ids of the stops under way in this process."""
+    in_hand: set[int] = field(default_factory=set)
+    """Ids of the stops that a run is busy with."""
 
     async def __call__(self) -> None:
         """Carry out every open intent, and look again at the stops that are watched."""
-        intents = [
-            s
-            for s in await self.store.reading.stops.in_state(StopState.INTENDED)
-            if s.id not in self.carrying_out
-        ]
+        intents = await self.store.reading.stops.in_state(StopState.INTENDED)
         watched = await self.store.reading.stops.in_state(StopState.WATCHED)
         results = await asyncio.gather(
-            *(self._carry_out(stop) for stop in intents),
-            *(self._look_again(stop) for stop in watched),
+            *(self._alone(stop, self._carry_out) for stop in intents),
+            *(self._alone(stop, self._look_again) for stop in watched),
             return_exceptions=True,
         )
         if failures := [result for result in results if isinstance(result, Exception)]:
@@ -99,42 +96,48 @@ class AgentStop:
             await self._set_status(tables, incident, IncidentStatus.STOPPING, now)
         return Order.TAKEN
 
-    async def _carry_out(self, stop: Stop) -> None:
-        self.carrying_out.add(stop.id)
+    async def stopped_among(self, sessions: Sequence[Session]) -> set[int]:
+        """Return the ids of those sessions that were stopped and have made no call since."""
+        stops = await self.store.reading.stops.latest_of([session.id for session in sessions])
+        by_session = {stop.session_id: stop for stop in stops if stop.outcome is Outcome.STOPPED}
+        return {
+            session.id
+            for session in sessions
+            if (stop := by_session.get(session.id))
+            and not has_restarted(stop, session)
+            and not has_called_since(stop, session, self.policy)
+        }
+
+    async def _alone(self, stop: Stop, step: Callable[[Stop], Awaitable[None]]) -> None:
+        if stop.id in self.in_hand:
+            return
+        self.in_hand.add(stop.id)
         try:
-            killer = self._killer(stop.target.source)
-            started = self.clock.now()
-            result = (
-                await killer.stop(stop.target, harder=stop.escalates is not None)
-                if killer
-                else _no_killer(stop)
-            )
-            await self._report(stop, result, took=self.clock.now() - started)
+            # Runs overlap: another one may have dealt with it since this one looked.
+            if stop in await self.store.reading.stops.in_state(stop.state):
+                await step(stop)
         finally:
-            self.carrying_out.discard(stop.id)
+            self.in_hand.discard(stop.id)
+
+    async def _carry_out(self, stop: Stop) -> None:
+        killer = self._killer(stop.target.source)
+        started = self.clock.now()
+        result = (
+            await killer.stop(stop.target, harder=stop.escalates is not None) if killer else _no_killer(stop)
+        )
+        await self._report(stop, result, took=self.clock.now() - started)
 
     async def _report(self, stop: Stop, result: Stopped, took: float) -> None:
         now = self.clock.now()
         state = StopState.OVER if result.outcome is Outcome.DRY_RUN else StopState.WATCHED
         done = replace(stop, state=state, outcome=result.outcome, detail=result.detail, finished_at=now)
-        notice = StopNotice(
-            session=stop.session_id,
-            agent=stop.target.agent,
-            source=stop.target.source,
-            incident=stop.incident_id,
-            reason=stop.target.reason,
-            outcome=result.outcome,
-            detail=result.detail,
-            took=took,
-            ordered_by=stop.ordered_by,
-            escalated=stop.escalates is not None,
-        )
         async with self.store.transaction() as tables:
             await tables.stops.save(done)
-            incident = await _incident_of(tables, stop)
-            await self._set_status(tables, incident, _STATUS[result.outcome], now)
+            incident = await tables.incidents.unclosed_of(stop.session_id)
+            incident = await self._set_status(tables, incident, _STATUS[result.outcome], now)
             silent = incident is not None and is_snoozed(incident, now)
-            await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
+            report = _report(done, result.outcome, incident, took)
+            await tables.outbox.put(told(report, Mode.REPLY, about=incident, silent=silent), now)
         _log.info("stop %d, session %d: %s, %s", stop.id, stop.session_id, result.outcome, result.detail)
 
     async def _look_again(self, stop: Stop) -> None:
@@ -145,10 +148,16 @@ class AgentStop:
             return
         killer = self._killer(stop.target.source)
         lives = killer is not None and await killer.is_alive(stop.target) is True
-        if lives or has_called_since(stop, session, self.policy):
+        if lives or (not has_restarted(stop, session) and has_called_since(stop, session, self.policy)):
             await self._still_running(stop, session, stop.target.pid if lives else None, now)
-        elif since > 2 * self.policy.settle + 2 * self.policy.every:
+        elif since > 2 * self.policy.settle + 2 * self.policy.every and await self._has_looked_since(stop):
             await self._held(stop, now)
+
+    async def _has_looked_since(self, stop: Stop) -> bool:
+        looked_at = await self.store.reading.presence.last()
+        return (
+            looked_at is not None and looked_at > (stop.finished_at or stop.ordered_at) + self.policy.settle
+        )
 
     async def _still_running(self, stop: Stop, session: Session, pid: int | None, now: float) -> None:
         notice = StillRunningNotice(
@@ -163,7 +172,7 @@ class AgentStop:
         )
         async with self.store.transaction() as tables:
             await tables.stops.save(replace(stop, state=StopState.OVER))
-            incident = await _incident_of(tables, stop)
+            incident = await tables.incidents.unclosed_of(stop.session_id)
             await self._set_status(tables, incident, IncidentStatus.STILL_RUNNING, now)
             await tables.outbox.put(told(notice, Mode.REPLY, about=incident), now)
             _log.warning("stop %d, session %d: still running", stop.id, session.id)
@@ -174,41 +183,58 @@ class AgentStop:
     async def _held(self, stop: Stop, now: float) -> None:
         async with self.store.transaction() as tables:
             await tables.stops.save(replace(stop, state=StopState.OVER))
-            incident = await _incident_of(tables, stop)
+            incident = await tables.incidents.unclosed_of(stop.session_id)
             if incident and incident.status is IncidentStatus.STOPPED:
                 await tables.incidents.save(replace(incident, closed_at=now, updated_at=now))
 
     async def _set_status(
         self, tables: Tables, before: Incident | None, status: IncidentStatus, now: float
-    ) -> None:
+    ) -> Incident | None:
         if before is None:
-            return
+            return None
         after = replace(before, status=status, updated_at=now)
         await tables.incidents.save(after)
         outlook = outlook_of(self.watch.sources().get(after.source), self.policy)
         message = telling(before, after, outlook, now)
         if message:
             await tables.outbox.put(message, now)
+        return after
 
     def _killer(self, source: str) -> Killer | None:
         watched = self.watch.sources().get(source)
         return watched.killer if watched else None
 
 
+def has_restarted(stop: Stop, session: Session) -> bool:
+    """Whether another process writes the session now: the one that was stopped is not to blame for its calls."""
+    return stop.target.pid is not None and session.pid != stop.target.pid
+
+
 def has_called_since(stop: Stop, session: Session, policy: ThrashPolicy) -> bool:
     """Whether the session has made calls after its stop had time to settle.
 
-    Calls that a look found later than a whole beat after that were made after it, whatever the log's clock says. A
-    log whose clock agreed with ours at the time of the order tells it sooner.
+    A log whose clock agreed with ours at the time of the order tells it itself. Of any other it is known only once
+    a look finds calls later than a whole beat after that: they were made after it, whatever the log's clock says.
     """
     settled = (stop.finished_at or stop.ordered_at) + policy.settle
-    agreed = -policy.every - policy.settle <= stop.target.last_ts - stop.ordered_at <= policy.settle
-    return session.seen_at > settled + policy.every or (agreed and session.last_ts > settled)
+    if -policy.every - policy.settle <= stop.target.last_ts - stop.ordered_at <= policy.settle:
+        return session.last_ts > settled
+    return session.seen_at > settled + policy.every
 
 
-async def _incident_of(tables: Tables, stop: Stop) -> Incident | None:
-    incident = None if stop.incident_id is None else await tables.incidents.get(stop.incident_id)
-    return incident if incident and incident.closed_at is None else None
+def _report(stop: Stop, outcome: Outcome, incident: Incident | None, took: float) -> StopNotice:
+    return StopNotice(
+        session=stop.session_id,
+        agent=stop.target.agent,
+        source=stop.target.source,
+        incident=incident,
+        reason=stop.target.reason,
+        outcome=outcome,
+        detail=stop.detail,
+        took=took,
+        ordered_by=stop.ordered_by,
+        escalated=stop.escalates is not None,
+    )
 
 
 def _no_killer(stop: Stop) -> Stopped:

@@ -25,8 +25,8 @@ class AlertDelivery:
         """Send until a message fails or nothing is due."""
         # One at a time: what the next one edits or answers may be the message sent just before it.
         for _ in range(_AT_ONCE):
-            due = await self.store.reading.outbox.due(self.clock.now(), 1)
-            if not due or not await self._deliver(due[0]):
+            message = await self._take_next()
+            if message is None or not await self._deliver(message):
                 return
 
     async def recover(self) -> None:
@@ -34,9 +34,18 @@ class AlertDelivery:
         async with self.store.transaction() as tables:
             await tables.outbox.release_all()
 
-    async def _deliver(self, message: Queued) -> bool:
+    async def _take_next(self) -> Queued | None:
+        now = self.clock.now()
+        if not await self.store.reading.outbox.due(now, 1):
+            return None
         async with self.store.transaction() as tables:
-            await tables.outbox.lease(message.id)
+            # Read again with its lease: until then an edit may take its place, and would be lost.
+            for message in await tables.outbox.due(now, 1):
+                await tables.outbox.lease(message.id)
+                return message
+        return None
+
+    async def _deliver(self, message: Queued) -> bool:
         try:
             sent = await self.notifier.send(message)
         except NotifyError as error:
@@ -57,6 +66,11 @@ class AlertDelivery:
                 _log.error("message %d given up: %s", message.id, error)
                 await tables.outbox.park(message.id, str(error))
                 return
-            wait = error.retry_after or min(_LONGEST_WAIT, _FIRST_WAIT * 2**message.attempts)
+            wait = error.retry_after or _wait_after(message.attempts)
             _log.warning("message %d not sent, again in %.0f s: %s", message.id, wait, error)
             await tables.outbox.put_off(message.id, str(error), self.clock.now() + wait)
+
+
+def _wait_after(attempts: int) -> float:
+    # After days of attempts a power of two would be too large for a float.
+    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(attempts, 10))

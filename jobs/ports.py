@@ -14,7 +14,7 @@ import msgspec
 
 from jobs.alert.notice import Notice, Outlook
 from jobs.alert.outgoing import Mode, Outgoing
-from jobs.thrash.call import ToolCall
+from jobs.thrash.call import LoggedCall
 from jobs.thrash.incident import Incident
 from jobs.thrash.locality import LocalityState
 from jobs.thrash.policy import OnDetection, ThrashPolicy
@@ -46,6 +46,8 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True):
     tail: str
     """Fingerprint of the bytes before `offset`."""
     in_long_line: bool = False
+    is_behind: bool = False
+    """Whether more was there than has been read: then what comes next is no news."""
     unreadable: int = 0
     """Lines skipped so far."""
     read_at: float = 0
@@ -58,7 +60,9 @@ class Batch:
 
     path: str
     cursor: Cursor
-    calls: Sequence[ToolCall]
+    calls: Sequence[LoggedCall]
+    size: int = 0
+    """Bytes that were read for it."""
 
 
 class CallSource(Protocol):
@@ -278,6 +282,7 @@ class Sessions(Protocol):
     async def of_source(self, source: str, names: Sequence[str]) -> Mapping[str, Session]: ...
     async def get(self, session_id: int) -> Session | None: ...
     async def save(self, session: Session) -> Session: ...
+    async def save_all(self, sessions: Sequence[Session]) -> None: ...
 
 
 class Incidents(Protocol):
@@ -295,6 +300,7 @@ class Stops(Protocol):
 
     async def in_state(self, state: StopState) -> Sequence[Stop]: ...
     async def intended_of(self, session_id: int) -> Stop | None: ...
+    async def latest_of(self, session_ids: Sequence[int]) -> Sequence[Stop]: ...
     async def add(self, stop: Stop) -> Stop: ...
     async def save(self, stop: Stop) -> None: ...
 

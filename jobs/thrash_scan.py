@@ -2,33 +2,42 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
+
+import msgspec
 
 from jobs.alert.notice import AskNotice
 from jobs.alert.outgoing import Mode, told
 from jobs.alert.reason import telling
 from jobs.ports import Batch, Clock, Cursor, Session, Stop, Store, Tables, Watch, Watched, outlook_of
 from jobs.thrash.assess import Action, Assessment, Subject, assess, end, is_silent
-from jobs.thrash.call import ToolCall
+from jobs.thrash.call import LoggedCall
 from jobs.thrash.finding import Finding
+from jobs.thrash.heard import Heard
 from jobs.thrash.incident import Incident
-from jobs.thrash.locality import NOTHING_SEEN, detect_locality
+from jobs.thrash.locality import NOTHING_SEEN, detect_locality, pass_over
 from jobs.thrash.policy import ThrashPolicy
 from jobs.thrash.streak import Ended, Look, Streak
 
 _log = logging.getLogger(__name__)
 
-_CALLS_PER_COMMIT: Final = 50_000
+_BYTES_HELD: Final = 16 << 20
+_CALLS_HELD: Final = 40_000
+"""Of a long log so much is in memory at a time, and then committed."""
+_SESSIONS_HELD: Final = 10
 
 
 @dataclass(slots=True, kw_only=True)
 class _Seen:
     """One session during one look."""
 
-    session: Session
     new_calls: int = 0
+    is_late: bool = False
+    """Whether some of the new calls may long be over."""
     finding: Finding | None = None
 
 
@@ -36,9 +45,64 @@ class _Seen:
 class _Reading:
     """What one look has read of one source so far."""
 
+    source: str
+    known: Mapping[str, Cursor]
+    policy: ThrashPolicy
+    now: float
     seen: dict[str, _Seen] = field(default_factory=dict)
+    heard: dict[str, Heard] = field(default_factory=dict)
+    """By session: what is not yet in its state."""
     cursors: dict[str, Cursor] = field(default_factory=dict)
-    uncommitted: int = 0
+    """Not yet committed."""
+    bytes_held: int = 0
+    calls_held: int = 0
+
+    def read_on(self, batches: Iterator[Batch]) -> bool:
+        """Read until enough is held; return whether there may be more. Blocks."""
+        for batch in batches:
+            self._hear(batch)
+            if self.bytes_held >= _BYTES_HELD or self.calls_held >= _CALLS_HELD:
+                return True
+        return False
+
+    def _hear(self, batch: Batch) -> None:
+        is_late = self._is_late(self.known.get(batch.path))
+        for name, calls in _by_session(batch.calls).items():
+            seen = self.seen.setdefault(name, _Seen())
+            seen.new_calls += len(calls)
+            seen.is_late |= is_late
+            if name not in self.heard:
+                self.heard[name] = Heard(calls[0], self.policy.remembered)
+            self.heard[name].add(calls)
+        self.cursors[batch.path] = batch.cursor
+        self.bytes_held += batch.size
+        self.calls_held += len(batch.calls)
+
+    def _is_late(self, known: Cursor | None) -> bool:
+        # What a log already held when it was first seen, or when the bot came back, may long be over.
+        return known is None or known.is_behind or self.now - known.read_at > self.policy.expires
+
+    def take_in(self, name: str, stored: Session | None) -> Session | None:
+        """Return a session with what was heard of it in its state."""
+        heard, seen = self.heard.get(name), self.seen[name]
+        if heard is None:
+            return stored
+        session = stored or _first_seen(self.source, heard)
+        memory = pass_over(session.memory, heard.passed, heard.passed_tokens)
+        memory, finding = detect_locality(memory, heard.newest, self.policy, self.now)
+        session = replace(_after(session, heard, self.now), memory=memory)
+        if seen.is_late and finding is not None and finding.newest_ts < self.now - self.policy.expires:
+            # It stays among the newest calls for a while: it must not be taken for what comes after it.
+            counted = max(session.streak.newest_repeat, finding.newest_repeat)
+            streak = msgspec.structs.replace(session.streak, newest_repeat=counted)
+            session, finding = replace(session, streak=streak), None
+        seen.finding = finding
+        return session
+
+    def drop_held(self) -> None:
+        self.heard.clear()
+        self.cursors.clear()
+        self.bytes_held = self.calls_held = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,55 +150,43 @@ class ThrashScan:
     async def _look(self, watched: Watched, now: float) -> None:
         source = watched.source.name
         known = await self.store.reading.cursors.of_source(source)
-        reading = _Reading()
+        reading = _Reading(source=source, known=known, policy=self.policy, now=now)
         batches = watched.source.read_new(known, now)
-        while batch := await asyncio.to_thread(next, batches, None):
-            await self._take_in(source, batch, reading, known.get(batch.path), now)
-            if reading.uncommitted >= _CALLS_PER_COMMIT:
-                await self._commit_part(source, reading)
+        while await asyncio.to_thread(reading.read_on, batches):
+            await self._commit_part(reading)
         async with self.store.transaction() as tables:
             await tables.cursors.save(source, reading.cursors)
             unclosed = await tables.incidents.unclosed()
-            for seen in reading.seen.values():
-                await self._judge(tables, seen, unclosed.get(seen.session.id), watched, now)
+            async for sessions in _taken_in(tables, reading, reading.seen):
+                calm = []
+                for session in sessions:
+                    before = unclosed.get(session.id)
+                    result = self._assess(session, reading.seen[session.session], before, watched, now)
+                    judged = replace(session, streak=result.streak)
+                    if result.ended or result.current:
+                        await self._carry_out(tables, result, before, judged, now)
+                    else:
+                        calm.append(judged)
+                await tables.sessions.save_all(calm)
 
-    async def _take_in(
-        self, source: str, batch: Batch, reading: _Reading, known: Cursor | None, now: float
-    ) -> None:
-        calls = _by_session(batch.calls)
-        unread = [name for name in calls if name not in reading.seen]
-        stored = await self.store.reading.sessions.of_source(source, unread)
-        is_late = known is None or now - known.read_at > self.policy.expires
-        for name, new in calls.items():
-            if name in unread:
-                reading.seen[name] = _Seen(session=stored.get(name) or _first_seen(source, new[0]))
-            self._absorb(reading.seen[name], new, is_late=is_late, now=now)
-        reading.cursors[batch.path] = batch.cursor
-        reading.uncommitted += len(batch.calls)
-
-    def _absorb(self, seen: _Seen, new: Sequence[ToolCall], *, is_late: bool, now: float) -> None:
-        memory, finding = detect_locality(seen.session.memory, new, self.policy, now)
-        seen.session = replace(_after(seen.session, new, now), memory=memory)
-        seen.new_calls += len(new)
-        # What a log already held when it was first seen, or when the bot came back, may long be over.
-        is_history = is_late and new[-1].ts < now - self.policy.expires
-        seen.finding = None if is_history else finding
-
-    async def _commit_part(self, source: str, reading: _Reading) -> None:
+    async def _commit_part(self, reading: _Reading) -> None:
         async with self.store.transaction() as tables:
-            for seen in reading.seen.values():
-                seen.session = await tables.sessions.save(seen.session)
-            await tables.cursors.save(source, reading.cursors)
-        reading.cursors.clear()
-        reading.uncommitted = 0
+            await tables.cursors.save(reading.source, reading.cursors)
+            async for sessions in _taken_in(tables, reading, reading.heard):
+                await tables.sessions.save_all(sessions)
+        reading.drop_held()
 
-    async def _judge(
-        self, tables: Tables, seen: _Seen, before: Incident | None, watched: Watched, now: float
-    ) -> None:
-        look = Look(new_calls=seen.new_calls, pid=seen.session.pid, finding=seen.finding)
+    def _assess(
+        self, session: Session, seen: _Seen, before: Incident | None, watched: Watched, now: float
+    ) -> Assessment:
+        look = Look(new_calls=seen.new_calls, pid=session.pid, finding=seen.finding)
         policy = replace(self.policy, on_detection=outlook_of(watched, self.policy).on_detection)
-        result = assess(_subject(seen.session), look, before, policy, now)
-        session = await tables.sessions.save(replace(seen.session, streak=result.streak))
+        return assess(_subject(session), look, before, policy, now)
+
+    async def _carry_out(
+        self, tables: Tables, result: Assessment, before: Incident | None, session: Session, now: float
+    ) -> None:
+        session = await tables.sessions.save(session)
         if before and result.ended:
             await self._save_incident(tables, before, result.ended, now)
             before = None
@@ -176,24 +228,35 @@ class ThrashScan:
                     await self._save_incident(tables, incident, end(incident, Ended.QUIET, now), now)
 
 
-def _by_session(calls: Sequence[ToolCall]) -> dict[str, list[ToolCall]]:
-    found: dict[str, list[ToolCall]] = {}
+async def _taken_in(
+    tables: Tables, reading: _Reading, names: Iterable[str]
+) -> AsyncIterator[Sequence[Session]]:
+    """Yield sessions with what was heard of them in their state, a few at a time."""
+    rest = iter(names)
+    while some := tuple(islice(rest, _SESSIONS_HELD)):
+        stored = await tables.sessions.of_source(reading.source, some)
+        yield [session for name in some if (session := reading.take_in(name, stored.get(name)))]
+
+
+def _by_session(calls: Sequence[LoggedCall]) -> dict[str, list[LoggedCall]]:
+    found: dict[str, list[LoggedCall]] = defaultdict(list)
     for call in calls:
-        found.setdefault(call.session, []).append(call)
+        found[call.session].append(call)
     return found
 
 
-def _first_seen(source: str, call: ToolCall) -> Session:
+def _first_seen(source: str, heard: Heard) -> Session:
+    newest = heard.newest[-1]
     return Session(
         id=0,
         source=source,
-        session=call.session,
-        agent=call.agent,
-        parent=call.parent,
+        session=newest.session,
+        agent=newest.agent,
+        parent=heard.first.parent,
         pid=None,
         pid_since_ts=None,
-        first_ts=call.ts,
-        last_ts=call.ts,
+        first_ts=heard.first.ts,
+        last_ts=newest.ts,
         seen_at=0,
         errors=0,
         memory=NOTHING_SEEN,
@@ -201,12 +264,12 @@ def _first_seen(source: str, call: ToolCall) -> Session:
     )
 
 
-def _after(session: Session, calls: Sequence[ToolCall], now: float) -> Session:
+def _after(session: Session, heard: Heard, now: float) -> Session:
     pid, since = session.pid, session.pid_since_ts
-    for call in calls:
-        if call.pid is not None and call.pid != pid:
-            pid, since = call.pid, call.ts
-    newest = calls[-1]
+    for changed, ts in heard.pids:
+        if changed != pid:
+            pid, since = changed, ts
+    newest = heard.newest[-1]
     return replace(
         session,
         agent=newest.agent,
@@ -215,7 +278,7 @@ def _after(session: Session, calls: Sequence[ToolCall], now: float) -> Session:
         pid_since_ts=since,
         last_ts=newest.ts,
         seen_at=now,
-        errors=session.errors + sum(call.is_error for call in calls),
+        errors=session.errors + heard.errors,
     )
 
 

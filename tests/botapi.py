@@ -36,6 +36,7 @@ SECOND_POLLER = (
     "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
 )
 TEXT_BUTTON = "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"
+WEBHOOK_ACTIVE = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 BUTTON_LOOKS = {"text", "style", "icon_custom_emoji_id"}
 BOT_COMMAND = re.compile(r"(?<![\w/<>])/[A-Za-z0-9_]{1,64}(?:@\w{3,32})?(?![\w/<>])")
 
@@ -175,6 +176,8 @@ class BotApi:
 
     `token` may be changed at any time: calls with another one are unauthorized. `chats` are those the bot may
     write to; a person who says something opens theirs. `pending` are the updates that no poll has confirmed.
+    `about` is laid over what a chat tells of itself, `standing` over the bot's own membership in one. While
+    `webhook` is set nobody can poll.
     """
 
     def __init__(self, *, token: str = TOKEN, chats: Iterable[int] = (USER, GROUP)) -> None:
@@ -183,6 +186,9 @@ class BotApi:
         self.chats = set(chats)
         self.journal: list[Call] = []
         self.pending: list[Json] = []
+        self.about: dict[int, Json] = {}
+        self.standing: dict[int, Json] = {}
+        self.webhook = ""
         names = {"first_name": "Loopwarden", "username": "loopwarden_bot"}
         self._me: Json = {"id": int(token.partition(":")[0]), "is_bot": True} | names
         self._kept: dict[tuple[int, int], Message] = {}
@@ -375,6 +381,8 @@ class BotApi:
 
     async def _do_get_updates(self, params: Json) -> list[Json]:
         """Updates from the offset on, again and again until a higher offset confirms them."""
+        if self.webhook:
+            raise Refusal(409, WEBHOOK_ACTIVE)
         self._newest_poll += 1
         this_poll = self._newest_poll
         self._allowed = params.get("allowed_updates", self._allowed)
@@ -394,7 +402,15 @@ class BotApi:
     async def _do_delete_webhook(self, params: Json) -> bool:
         if params.get("drop_pending_updates"):
             self.pending = []
+        self.webhook = ""
         return True
+
+    async def _do_get_webhook_info(self, _: Json) -> Json:
+        return {
+            "url": self.webhook,
+            "has_custom_certificate": False,
+            "pending_update_count": len(self.pending),
+        }
 
     async def _do_set_my_commands(self, params: Json) -> bool:
         self._commands[commands_key(params)] = params["commands"]
@@ -440,5 +456,22 @@ class BotApi:
 
     async def _do_get_chat(self, params: Json) -> Json:
         gifts = "unlimited_gifts limited_gifts unique_gifts premium_subscription gifts_from_channels"
-        shown = {"accepted_gift_types": dict.fromkeys(gifts.split(), False)}
-        return chat_json(self._chat(params)) | shown | {"accent_color_id": 0, "max_reaction_count": 11}
+        shown: Json = {"accepted_gift_types": dict.fromkeys(gifts.split(), False)}
+        shown |= {"accent_color_id": 0, "max_reaction_count": 11}
+        chat = self._chat(params)
+        return chat_json(chat) | shown | self.about.get(chat, {})
+
+    async def _do_get_chat_member(self, params: Json) -> Json:
+        """Everybody is a member of every chat, but for what `standing` says of the bot."""
+        chat, user = self._chat(params), params["user_id"]
+        if user != self._me["id"]:
+            return {"status": "member", "user": person(user)}
+        return {"status": "member", "user": self._me} | self.standing.get(chat, {})
+
+    async def _do_send_chat_action(self, params: Json) -> bool:
+        chat = self._chat(params)
+        if self.standing.get(chat, {}).get("status") in {"left", "kicked"}:
+            raise Refusal(403, "Forbidden: bot is not a member of the supergroup chat")
+        if not params.get("action"):
+            raise bad_request("wrong parameter action in request")
+        return True

@@ -14,6 +14,7 @@ from aiogram.exceptions import (
     TelegramAPIError,
     TelegramBadRequest,
     TelegramConflictError,
+    TelegramForbiddenError,
     TelegramMigrateToChat,
     TelegramNotFound,
     TelegramRetryAfter,
@@ -136,6 +137,42 @@ async def test_chats(bot: Bot) -> None:
     assert (await bot.get_chat(GROUP)).is_forum
     with pytest.raises(TelegramBadRequest, match="chat not found"):
         await bot.get_chat(999)
+
+
+async def test_a_chat_tells_what_the_test_lays_over_it(api: BotApi, bot: Bot) -> None:
+    """Any field of a chat can be another one."""
+    api.about[GROUP] = {"is_forum": False, "permissions": {"can_send_messages": False}}
+    group = await bot.get_chat(GROUP)
+    assert group.is_forum is False
+    assert group.permissions is not None
+    assert group.permissions.can_send_messages is False
+    assert (await bot.get_chat(USER)).type == "private"
+
+
+async def test_members(api: BotApi, bot: Bot) -> None:
+    """Everybody is a member; of the bot itself the test may say otherwise."""
+    assert (await bot.get_chat_member(GROUP, USER)).user.id == USER
+    assert (await bot.get_chat_member(GROUP, bot.id)).status == "member"
+    api.standing[GROUP] = {"status": "left"}
+    left = await bot.get_chat_member(GROUP, bot.id)
+    assert (left.status, left.user.is_bot) == ("left", True)
+    assert (await bot.get_chat_member(GROUP, USER)).status == "member"
+    with pytest.raises(TelegramBadRequest, match="chat not found"):
+        await bot.get_chat_member(999, bot.id)
+
+
+async def test_a_chat_action_shows_no_message(api: BotApi, bot: Bot) -> None:
+    """It needs a chat that the bot may write to, and leaves nothing behind."""
+    assert await bot.send_chat_action(GROUP, "typing", message_thread_id=7)
+    assert api.messages == []
+    assert api.calls("sendChatAction")[0].params["message_thread_id"] == 7
+    with pytest.raises(TelegramBadRequest, match="chat not found"):
+        await bot.send_chat_action(999, "typing")
+    with pytest.raises(TelegramBadRequest, match="wrong parameter action"):
+        await bot.send_chat_action(GROUP, "")
+    api.standing[GROUP] = {"status": "left"}
+    with pytest.raises(TelegramForbiddenError, match="not a member"):
+        await bot.send_chat_action(GROUP, "typing")
 
 
 async def test_commands_are_kept_by_scope_and_language(bot: Bot) -> None:
@@ -432,6 +469,20 @@ async def test_pending_updates_can_be_dropped(api: BotApi, bot: Bot) -> None:
     assert len(api.pending) == 1
     await bot.delete_webhook(drop_pending_updates=True)
     assert await bot.get_updates() == []
+
+
+async def test_a_webhook_keeps_everybody_from_polling(api: BotApi, bot: Bot) -> None:
+    """Until it is deleted; it can be asked for."""
+    api.say("hello")
+    assert (await bot.get_webhook_info()).url == ""
+    api.webhook = "https://example.org/hook"
+    hook = await bot.get_webhook_info()
+    assert (hook.url, hook.pending_update_count) == ("https://example.org/hook", 1)
+    with pytest.raises(TelegramConflictError, match="webhook is active"):
+        await bot.get_updates()
+    await bot.delete_webhook()
+    assert (await bot.get_webhook_info()).url == ""
+    assert texts(await bot.get_updates()) == ["hello"]
 
 
 # Buttons

@@ -81,7 +81,7 @@ def test_the_example_watch_list_shows_every_field() -> None:
     assert known <= shown
 
 
-@pytest.mark.parametrize("command", ["run", "setup", "health", "demo"])
+@pytest.mark.parametrize("command", ["run", "setup", "check", "health", "demo"])
 def test_readme_mentions_every_subcommand(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each subcommand that --help lists is explained in README."""
     with pytest.raises(SystemExit):

@@ -38,15 +38,23 @@ async def agents(message: Message, desk: Desk) -> None:
     now = desk.clock.now()
     sessions = await desk.reading.sessions.newest(now - LISTED, _SHOWN)
     everyone = sum((await desk.reading.sessions.counts(now - LISTED)).values())
-    await desk.answer(message, view.agent_list(sessions, everyone - len(sessions), now))
+    stopped = await desk.agent_stop.stopped_among(sessions)
+    await desk.answer(message, view.agent_list(sessions, stopped, everyone - len(sessions), now))
 
 
 async def agent(message: Message, command: CommandObject, desk: Desk) -> None:
     found = await _one(desk, command)
     if isinstance(found, Session):
-        can_stop = desk.can_stop(found.source)
-        found = view.agent(found, desk.policy, desk.clock.now(), desk.zone, can_stop=can_stop)
+        found = await _shown(desk, found)
     await desk.answer(message, found)
+
+
+async def _shown(desk: Desk, session: Session) -> Screen:
+    is_stopped = bool(await desk.agent_stop.stopped_among([session]))
+    can_stop = desk.can_stop(session.source)
+    return view.agent(
+        session, desk.policy, desk.clock.now(), desk.zone, is_stopped=is_stopped, can_stop=can_stop
+    )
 
 
 async def kill(message: Message, command: CommandObject, desk: Desk) -> None:
@@ -72,8 +80,7 @@ async def confirmed(query: CallbackQuery, callback_data: ConfirmButton, desk: De
         user_id=query.from_user.id, chat_id=query.message.chat.id, message_id=query.message.message_id
     )
     answer = await confirming.answer(desk, callback_data.nonce, press, is_yes=callback_data.is_yes)
-    # A foreign press must not take the question away from the one who was asked.
-    await (desk.answer(query, answer.screen) if answer.is_foreign else desk.replace(query, answer.screen))
+    await (desk.answer(query, answer.screen) if answer.is_aside else desk.replace(query, answer.screen))
 
 
 async def _confirm(event: Message | CallbackQuery, desk: Desk, session: Session) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 
-from aiogram import Router
+from aiogram import Bot, Router
 from aiogram.types import CallbackQuery, ErrorEvent, Message
 
 from bot.desk import Desk
@@ -20,9 +20,9 @@ def build_router() -> Router:
     return router
 
 
-async def unknown(message: Message, desk: Desk) -> None:
-    # In a group people talk to each other; there only a command is meant for the bot.
-    if message.text and (message.chat.type == "private" or message.text.startswith("/")):
+async def unknown(message: Message, desk: Desk, bot: Bot) -> None:
+    # In a group people talk to each other and to other bots; there only a command is meant for this one.
+    if message.text and (message.chat.type == "private" or await _is_command_for(bot, message.text)):
         await desk.answer(message, view.unknown())
 
 
@@ -35,3 +35,9 @@ async def failed(event: ErrorEvent, desk: Desk) -> None:
     source = event.update.message or event.update.callback_query
     if source is not None:
         await desk.answer(source, view.failed())
+
+
+async def _is_command_for(bot: Bot, text: str) -> bool:
+    command, *_ = text.split() or [""]
+    _, _, named = command.partition("@")
+    return command.startswith("/") and named.lower() in {"", ((await bot.me()).username or "").lower()}

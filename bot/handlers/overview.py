@@ -60,7 +60,7 @@ async def _sources(desk: Desk, now: float) -> list[SourceStatus]:
                 name=name,
                 files=len(cursors),
                 sessions=sessions.get(name, 0),
-                unreadable=sum(cursor.unreadable for cursor in cursors.values()),
+                unreadable={path: cursor.unreadable for path, cursor in cursors.items() if cursor.unreadable},
                 stops="no killer, observed"
                 if watched.killer is None
                 else f"on detection {watched.on_detection}",

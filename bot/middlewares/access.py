@@ -7,6 +7,7 @@ from typing import Any
 
 from aiogram import BaseMiddleware
 from aiogram.types import CallbackQuery, Message, TelegramObject, Update
+from aiogram.types.update import UpdateTypeLookupError
 
 from bot.desk import Refusals
 
@@ -22,7 +23,11 @@ class Gate:
 
     def admits(self, update: Update) -> bool:
         """Whether an update may reach a handler."""
-        match update.event:
+        try:
+            event = update.event
+        except UpdateTypeLookupError:
+            return False
+        match event:
             case Message() as message if _is_own_words(message) and message.from_user:
                 return self._admits(message.from_user.id, message.chat.id)
             case CallbackQuery(message=None):

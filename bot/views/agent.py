@@ -1,6 +1,7 @@
 """Sessions: the list and one of them."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from zoneinfo import ZoneInfo
 
 from aiogram.types import InlineKeyboardButton
@@ -15,22 +16,24 @@ from jobs.ports import Session
 from jobs.thrash.policy import ThrashPolicy
 
 
-def agent_list(sessions: Sequence[Session], more: int, now: float) -> Screen:
-    """Render the newest sessions; `more` were left out."""
+def agent_list(sessions: Sequence[Session], stopped: AbstractSet[int], more: int, now: float) -> Screen:
+    """Render the newest sessions; `stopped` are the ids of those that were stopped, `more` were left out."""
     if not sessions:
         return screen(Text("No agent has made a call in the last 24 hours."))
     rest = f"… and {amount(more)} more" if more > 0 else None
     return screen(
         lines(
             Bold("Sessions of the last 24 hours"),
-            *(_row(session, now) for session in sessions),
+            *(_row(session, now, is_stopped=session.id in stopped) for session in sessions),
             rest,
             "/agent ID shows one, /kill ID stops it.",
         )
     )
 
 
-def agent(session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo, *, can_stop: bool) -> Screen:
+def agent(
+    session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo, *, is_stopped: bool, can_stop: bool
+) -> Screen:
     """Render one session and its last calls."""
     kill = InlineKeyboardButton(
         text="Kill", callback_data=KillButton(session=session.id).pack(), style="danger"
@@ -47,6 +50,7 @@ def agent(session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo, *,
                 f"{plural(session.memory.calls, 'call')}, {plural(session.errors, 'error')}, tokens {tokens}"
             ),
             Text(f"Streak {session.streak.steps} of {policy.kill_after}"),
+            "🛑 It was stopped and has made no call since." if is_stopped else None,
             Bold("Last calls"),
             *last_calls(session, policy, now, zone),
         ),
@@ -70,10 +74,11 @@ def which(command: str) -> Screen:
     return screen(Text(f"Which one? /{command} ID, with an id from /agents."))
 
 
-def _row(session: Session, now: float) -> Text:
+def _row(session: Session, now: float, *, is_stopped: bool = False) -> Text:
     streak = f", 🔁 streak {session.streak.steps}" if session.streak.steps else ""
     tokens = "" if session.memory.tokens is None else f", {amount(session.memory.tokens)} tokens"
     return Text(
+        "🛑 " if is_stopped else "",
         Bold(f"{session.id}"),
         " ",
         name(session.agent, 32),

@@ -90,13 +90,17 @@ def _title(incident: Incident) -> Text:
 
 
 def _facts(incident: Incident) -> list[Text]:
-    cost = "" if incident.tokens is None else f", {plural(incident.tokens, 'token')}"
-    took = span(incident.newest_ts - incident.first_ts)
     return [
         Text("Tool ", name(incident.tool), f", score {incident.score}"),
-        Text(f"{plural(incident.calls, 'call')} in {took}{cost}"),
+        Text(damage(incident)),
         Text("Source ", name(incident.source), f", session {incident.session_id}, incident #{incident.id}"),
     ]
+
+
+def damage(incident: Incident) -> str:
+    """Say what an incident has cost so far."""
+    tokens = "" if incident.tokens is None else f", {plural(incident.tokens, 'token')}"
+    return f"{plural(incident.calls, 'call')} in {span(incident.newest_ts - incident.first_ts)}{tokens}"
 
 
 def _outlook(notice: IncidentNotice) -> str | None:
@@ -105,7 +109,7 @@ def _outlook(notice: IncidentNotice) -> str | None:
         return f"It ended: {_ENDINGS[incident.ended]}."
     if not incident.is_undecided:
         return None
-    seen = f"Seen in {plural(incident.steps, 'scan')} in a row"
+    seen = f"Scan {incident.steps} in a row"
     outlook = notice.outlook
     match outlook.on_detection:
         case OnDetection.OBSERVE if not outlook.can_stop:

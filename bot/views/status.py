@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -14,7 +15,7 @@ from bot.views.text import clean, name
 from jobs.schedule import Runs
 
 _PROBLEM_LIMIT: Final = 200
-_PROBLEMS_SHOWN: Final = 5
+_PROBLEMS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +26,8 @@ class SourceStatus:
     files: int
     sessions: int
     """Seen in the last 24 hours."""
-    unreadable: int
-    """Lines skipped since the files were first read."""
+    unreadable: Mapping[str, int]
+    """Lines skipped since the files were first read, by path; only files with any."""
     stops: str
     """What a detection leads to, such as `stop`."""
     problems: Sequence[str]
@@ -108,9 +109,8 @@ def _light(state: Status) -> str:
 
 def _scan(scan: Runs, now: float, zone: ZoneInfo) -> Text:
     if scan.failures:
-        return Text(
-            f"The scan has failed {scan.failures} times in a row: ", Code(clean(scan.error, _PROBLEM_LIMIT))
-        )
+        times = plural(scan.failures, "time")
+        return Text(f"The scan has failed {times} in a row: ", Code(clean(scan.error, _PROBLEM_LIMIT)))
     if scan.worked_at is None:
         return Text("The first scan is under way.")
     ago = span(now - scan.worked_at)
@@ -131,13 +131,19 @@ def _watchlist(state: Status) -> list[Text]:
 
 
 def _source(source: SourceStatus) -> list[Text]:
-    unreadable = f", {plural(source.unreadable, 'unreadable line')}" if source.unreadable else ""
+    skipped = sum(source.unreadable.values())
+    unreadable = f", {plural(skipped, 'unreadable line')}" if skipped else ""
     head = Text(
         "Source ",
         name(source.name),
         f": {plural(source.files, 'file')}, {plural(source.sessions, 'session')}{unreadable}, {source.stops}",
     )
-    shown = source.problems[:_PROBLEMS_SHOWN]
-    more = len(source.problems) - len(shown)
-    problems = [Text("  ⚠️ ", Code(clean(problem, _PROBLEM_LIMIT))) for problem in shown]
-    return [head, *problems, *([Text(f"  ⚠️ and {more} more")] if more else [])]
+    worst = sorted(source.unreadable.items(), key=lambda item: -item[1])
+    skipped_in = [f"{Path(path).name}: {plural(lines, 'unreadable line')}" for path, lines in worst]
+    return [head, *_listed(source.problems), *_listed(skipped_in)]
+
+
+def _listed(problems: Sequence[str]) -> list[Text]:
+    shown = [Text("  ⚠️ ", Code(clean(problem, _PROBLEM_LIMIT))) for problem in problems[:_PROBLEMS_SHOWN]]
+    more = len(problems) - len(shown)
+    return [*shown, Text(f"  ⚠️ and {more} more")] if more else shown

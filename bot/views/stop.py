@@ -8,6 +8,7 @@ from aiogram.types import InlineKeyboardButton
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.callbacks import ConfirmButton
+from bot.views.incident import damage
 from bot.views.measure import moment, span
 from bot.views.screen import Screen, lines, screen
 from bot.views.text import clean, name
@@ -35,6 +36,8 @@ class Refusal(StrEnum):
     """Why a press on a confirmation does nothing."""
 
     UNKNOWN = "unknown"
+    EARLY = "early"
+    """Pressed before it is known which message carries the button."""
     FOREIGN = "foreign"
     """Pressed by somebody else, or in another message."""
     USED = "used"
@@ -43,8 +46,9 @@ class Refusal(StrEnum):
 
 _REFUSALS: Final = {
     Refusal.UNKNOWN: "That confirmation is not known. Ask again with /kill ID.",
+    Refusal.EARLY: "That was too quick, nothing was done. Press it again.",
     Refusal.FOREIGN: "Only who asked can confirm, and only under their own question. Nothing was done.",
-    Refusal.USED: "That button was used already. Nothing was done.",
+    Refusal.USED: "That button was used already. This press did nothing.",
     Refusal.EXPIRED: "Too late, the question has expired. Nothing was done; ask again with /kill ID.",
 }
 
@@ -59,6 +63,7 @@ def report(notice: StopNotice) -> Screen:
         lines(
             Text(f"{icon} ", Bold(says), Bold(name(notice.agent))),
             Code(clean(notice.detail, _DETAIL_LIMIT)),
+            None if notice.incident is None else Text(f"It had made {damage(notice.incident)}."),
             Text("Reason ", Code(clean(notice.reason, 64)), f", ordered {who}{took}{again}"),
             Text("Source ", name(notice.source), f", session {notice.session}"),
         )
@@ -87,13 +92,14 @@ def still_running(notice: StillRunningNotice, now: float, zone: ZoneInfo) -> Scr
     )
 
 
-def confirmation(session: Session, nonce: str, seconds: int, now: float) -> Screen:
+def confirmation(session: Session, nonce: str, seconds: int, now: float, *, is_stopped: bool) -> Screen:
     """Ask whether to stop a session."""
     process = "" if session.pid is None else f", process {session.pid}"
     return screen(
         lines(
             Text("Stop ", Bold(name(session.agent)), "?"),
             Text("Source ", name(session.source), f", session {session.id}{process}"),
+            "It was stopped already and has made no call since." if is_stopped else None,
             Text(f"Last call {span(now - session.last_ts)} ago. The button works once, for {seconds} s."),
         ),
         [

@@ -45,11 +45,15 @@ def clean(text: str, limit: int) -> str:
     return cut(mask("".join(filter(_is_visible, text))).strip(), limit)
 
 
+def one_line(text: str, limit: int = NAME_LIMIT) -> str:
+    """Return a foreign name fit to be shown: like `clean`, in one line, letters that only look different made alike."""
+    flat = unicodedata.normalize("NFKC", text[: limit * _FIRST_CUT])
+    return " ".join(clean(flat, limit).split()) or "?"
+
+
 def name(text: str, limit: int = NAME_LIMIT) -> Code:
-    """Return a foreign name: one line, in a form where nothing inside becomes a link, a mention or a command."""
-    return Code(
-        " ".join(clean(unicodedata.normalize("NFKC", text[: limit * _FIRST_CUT]), limit).split()) or "?"
-    )
+    """Return a foreign name in a form where nothing inside becomes a link, a mention or a command."""
+    return Code(one_line(text, limit))
 
 
 def _is_visible(char: str) -> bool:
@@ -73,6 +77,6 @@ def fit(content: Text, limit: int = MESSAGE_LIMIT) -> Rendered:
     kept = [
         entity.model_copy(update={"length": min(entity.length, end - entity.offset)})
         for entity in entities
-        if entity.offset < end
+        if entity.length and entity.offset < end
     ]
     return Rendered(short, kept)

@@ -39,7 +39,8 @@ class StopNotice(Notice, frozen=True, kw_only=True):
     session: int
     agent: str
     source: str
-    incident: int | None
+    incident: Incident | None
+    """What it had come to, if the stop was about one."""
     reason: str
     outcome: str
     detail: str

@@ -132,11 +132,17 @@ def _environment() -> dict[str, str]:
 
 
 def _exit(code: int | None) -> str:
-    return f"ended by signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+    return (
+        f"the command was ended by signal {-code}"
+        if code is not None and code < 0
+        else f"the command ended with exit code {code}"
+    )
 
 
 def _overrun(code: int | None, limit: float) -> str:
-    return f"did not end within {limit:g} s and {'could not be' if code is None else 'was'} killed"
+    return (
+        f"the command did not end within {limit:g} s and {'could not be' if code is None else 'was'} killed"
+    )
 
 
 def _not_started(program: str, error: OSError) -> str:

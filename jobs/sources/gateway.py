@@ -6,6 +6,7 @@
 """
 
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final
@@ -13,7 +14,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Raw
 
-from jobs.thrash.call import ToolCall
+from jobs.thrash.call import LoggedCall, ToolCall
 
 _LONGEST_NAME: Final = 200
 """Characters."""
@@ -21,105 +22,145 @@ _KEPT_OF_NAME: Final = 180
 _MILLISECONDS: Final = 1e11
 """Epoch numbers above this are milliseconds."""
 _YEAR_10000: Final = 253_402_300_800
+_FIRST_YEAR: Final = 1970
+_LAST_YEAR: Final = 9999
+"""Of a date between them the zone does not matter."""
 _LARGEST_PID: Final = 2**31 - 1
 _MOST_TOKENS: Final = 10**12
 """What a call can have used; sums of such fit an SQLite integer."""
 
-_FIELDS: Final = {"agent": "agentId", "session": "sessionId", "parent": "parentId"}
-_NO_ARGS: Final = Raw(b"null")
+_ESCAPE: Final = re.compile(
+    rb"""
+    \\u[dD][89abAB][0-9a-fA-F]{2} \\u[dD][c-fC-F][0-9a-fA-F]{2}  # a surrogate pair
+    | \\(u[dD][89a-fA-F][0-9a-fA-F]{2})                          # half of one
+    | \\.                                                       # passed over: it may be a backslash's own
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_REPLACEMENT: Final = b"ufffd"
+
+_FIELDS: Final = {
+    "agent": "agentId",
+    "session": "sessionId",
+    "parent": "parentId",
+    "time": "ts",
+    "raw_args": "args",
+    "raw_hash": "args_hash",
+}
+_NOTHING: Final = Raw(b"null")
+_EMPTY: Final = (Raw(b"[]"), Raw(b"{}"))
 
 _Name = Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]
 _Seconds = Annotated[float, Meta(ge=0, lt=_YEAR_10000 * 1000)]
 
 
 class _Line(msgspec.Struct, rename=_FIELDS, gc=False):
-    """A line as it should be, checked while it is decoded."""
+    """A call as most lines tell it, checked while it is decoded. What few calls are asked is worked out then."""
 
     agent: _Name
     tool: _Name
-    ts: _Seconds | datetime
-    args: Raw = _NO_ARGS
-    args_hash: _Name | None = None
+    time: _Seconds | datetime
+    raw_args: Raw = _NOTHING
+    raw_hash: _Name | None = None
     session: _Name | None = None
     parent: _Name | None = None
     pid: Annotated[int, Meta(ge=1, le=_LARGEST_PID)] | None = None
     is_error: bool | None = None
     tokens: Annotated[int, Meta(ge=0, le=_MOST_TOKENS)] | None = None
 
+    @property
+    def ts(self) -> float:
+        return _epoch(self.time)
+
+    @property
+    def args(self) -> bytes:
+        return bytes(self.raw_args)
+
+    @property
+    def args_hash(self) -> str | None:
+        return self.raw_hash if self.raw_args == _NOTHING else None
+
 
 class _OddLine(msgspec.Struct, rename=_FIELDS):
-    """A line whose fields may be anything."""
+    """A line whose fields may be anything: decoded, one that is full of brackets takes 20 times its own memory."""
 
-    agent: object = None
-    tool: object = None
-    ts: object = None
-    args: Raw = _NO_ARGS
-    args_hash: object = None
-    session: object = None
-    parent: object = None
-    pid: object = None
-    is_error: object = None
-    tokens: object = None
+    agent: Raw = _NOTHING
+    tool: Raw = _NOTHING
+    time: Raw = _NOTHING
+    raw_args: Raw = _NOTHING
+    raw_hash: Raw = _NOTHING
+    session: Raw = _NOTHING
+    parent: Raw = _NOTHING
+    pid: Raw = _NOTHING
+    is_error: Raw = _NOTHING
+    tokens: Raw = _NOTHING
 
 
-_line = msgspec.json.Decoder(_Line)
+_decode: Final = msgspec.json.Decoder(_Line).decode
 _odd_line = msgspec.json.Decoder(_OddLine)
 
 
-def parse(line: bytes) -> Sequence[ToolCall] | None:
+def parse(line: bytes) -> Sequence[LoggedCall] | None:
     """Return the call of a line, or None if it is no JSON object or lacks agent, tool or time.
 
     Optional fields of another type or out of range are read as far as they make sense, else as not given.
     The inside of `args` is not looked at: a byte that is no text there must not hide a call.
     """
     try:
-        return (_parse_line(line),)
-    except msgspec.ValidationError:
-        return _parse_odd(line)
+        call = _decode(line)
+        if call.session is None:
+            call.session = call.agent
+        if call.is_error is None:
+            call.is_error = False
+        if isinstance(call.time, datetime) and not _FIRST_YEAR < call.time.year < _LAST_YEAR:
+            _epoch(call.time)
     except (ValueError, RecursionError):
-        return None
+        return _parse_odd(line)
+    return (call,)  # type: ignore[return-value]  # a session has a name now, and an error is one or none
 
 
-def _parse_line(line: bytes) -> ToolCall:
-    read = _line.decode(line)
-    return ToolCall(
-        session=read.session or read.agent,
-        agent=read.agent,
-        ts=_epoch(read.ts),
-        tool=read.tool,
-        args=bytes(read.args),
-        args_hash=read.args_hash if read.args == _NO_ARGS else None,
-        parent=read.parent,
-        pid=read.pid,
-        is_error=read.is_error or False,
-        tokens=read.tokens,
-    )
-
-
-def _parse_odd(line: bytes) -> Sequence[ToolCall] | None:
+def _parse_odd(line: bytes) -> Sequence[LoggedCall] | None:
     try:
-        return (_parse_odd_line(line),)
+        return (_parse_odd_line(_paired(line)),)
     except (ValueError, OverflowError, RecursionError):
         return None
 
 
+def _paired(line: bytes) -> bytes:
+    """Replace halves of surrogate pairs: JSON has them where a text was cut, but no decoder takes them."""
+    paired = bytearray(line)
+    for escape in _ESCAPE.finditer(line):
+        if escape[1]:
+            paired[escape.start(1) : escape.end(1)] = _REPLACEMENT
+    return bytes(paired)
+
+
 def _parse_odd_line(line: bytes) -> ToolCall:
     read = _odd_line.decode(line)
-    agent, tool = _name(read.agent), _name(read.tool)
-    if agent is None or tool is None or not isinstance(read.tool, str):
+    agent, tool = _name(_value(read.agent)), _value(read.tool)
+    if agent is None or not isinstance(tool, str) or not tool:
         raise ValueError("agent or tool is not named")
     return ToolCall(
-        session=_name(read.session) or agent,
+        session=_name(_value(read.session)) or agent,
         agent=agent,
-        ts=_epoch(_time(read.ts)),
-        tool=tool,
-        args=bytes(read.args),
-        args_hash=_name(read.args_hash) if read.args == _NO_ARGS else None,
-        parent=_name(read.parent),
-        pid=_whole(read.pid, 1, _LARGEST_PID),
+        ts=_epoch(_time(_value(read.time))),
+        tool=_short(tool),
+        args=bytes(read.raw_args),
+        args_hash=_name(_value(read.raw_hash)) if read.raw_args == _NOTHING else None,
+        parent=_name(_value(read.parent)),
+        pid=_whole(_value(read.pid), 1, _LARGEST_PID),
         is_error=_is_true(read.is_error),
-        tokens=_whole(read.tokens, 0, _MOST_TOKENS),
+        tokens=_whole(_value(read.tokens), 0, _MOST_TOKENS),
     )
+
+
+def _value(raw: Raw) -> object:
+    """Return text, number, truth value or None; an object or array is None too."""
+    return None if _is_container(raw) else msgspec.json.decode(raw)
+
+
+def _is_container(raw: Raw) -> bool:
+    return bytes(memoryview(raw)[:1]) in {b"[", b"{"}
 
 
 def _epoch(time: float | datetime) -> float:
@@ -156,11 +197,13 @@ def _name(value: object) -> str | None:
     """Return a name that is short and still tells things apart, or None."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str) or not value:
-        return None
-    if len(value) <= _LONGEST_NAME:
-        return value
-    return f"{value[:_KEPT_OF_NAME]}#{hashlib.sha256(value.encode()).hexdigest()[:16]}"
+    return _short(value) if isinstance(value, str) and value else None
+
+
+def _short(name: str) -> str:
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[:_KEPT_OF_NAME]}#{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def _whole(value: object, least: int, most: int) -> int | None:
@@ -174,7 +217,10 @@ def _whole(value: object, least: int, most: int) -> int | None:
     return number if is_exact and least <= number <= most else None
 
 
-def _is_true(value: object) -> bool:
+def _is_true(raw: Raw) -> bool:
+    if _is_container(raw):
+        return raw not in _EMPTY
+    value = _value(raw)
     if isinstance(value, str):
         return value.lower() not in {"", "0", "false", "no"}
     return bool(value)

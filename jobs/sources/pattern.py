@@ -18,8 +18,8 @@ def find_files(pattern: str, problems: list[str]) -> set[str]:
     `*`, `?` and `[...]` are a shell's, `**` is any number of folders; none of them takes a leading dot.
     A folder that cannot be listed and a name that is no text become sentences in `problems`.
     """
-    parts = [part for part in pattern.split("/") if part]
-    paths = set(_match("", parts, problems))
+    parts = _parts(pattern)
+    paths = set(_match("", parts, problems)) if parts else {"/"}
     unnamable = {path for path in paths if not _is_text(path)}
     problems += [f"{os.fsencode(path)!r} is not read: its name is not UTF-8." for path in sorted(unnamable)]
     return paths - unnamable
@@ -27,7 +27,11 @@ def find_files(pattern: str, problems: list[str]) -> set[str]:
 
 def could_match(path: str, pattern: str) -> bool:
     """Whether `pattern` may have found `path`; it errs on the side of yes."""
-    return fnmatch.fnmatchcase(path, pattern.replace("**/", "*"))
+    return fnmatch.fnmatchcase(path, "/" + "/".join(_parts(pattern)).replace("**/", "*"))
+
+
+def _parts(pattern: str) -> list[str]:
+    return [part for part in pattern.split("/") if part]
 
 
 def _match(folder: str, parts: Sequence[str], problems: list[str]) -> Iterator[str]:
@@ -53,8 +57,15 @@ def _names(folder: str, part: str, problems: list[str], *, may_be_folder: bool) 
         for entry in _entries(folder, problems)
         if fits(entry.name)
         and (part.startswith(".") or not entry.name.startswith("."))
-        and (may_be_folder or not entry.is_dir())
+        and (may_be_folder or not _is_folder(entry))
     ]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False  # a link in a circle, or into a closed folder: whoever reads it will say so
 
 
 def _folders_from(folder: str, problems: list[str]) -> Iterator[str]:

@@ -4,25 +4,39 @@ import functools
 import os
 import stat
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path, PurePath
-from typing import Final
+from pathlib import Path
+from typing import Final, TypeVar
 
 from jobs.ports import Cursor
-from jobs.sources.tail import Identity, continues, identity, is_of
+from jobs.sources.tail import Identity, continues, identity, identity_of, is_of, is_unchanged, last_line_end
 
-Found = Mapping[str, os.stat_result]
-"""Regular files by path."""
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 _SEPARATORS: Final = frozenset("-._")
 """What stands between a log's name and that of its copy: `log.jsonl` and `log.jsonl.1`, `log-2026-01-01.jsonl`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """A regular file as it was found at a path."""
+
+    seen: os.stat_result
+    is_same: bool
+    """Whether it begins with what was read at that path before; true also if it cannot be opened to be compared."""
+
+
+Found = Mapping[str, Sight]
+"""By path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One file to be read on from `cursor`, or from its start if that is None or does not fit."""
+    """One file to be read on from `cursor`, or from its start if that is None."""
 
     path: str
     """Under which the place is kept."""
@@ -30,26 +44,54 @@ class Reading:
     """Where the file lies: elsewhere if it was renamed and the pattern does not find it there."""
     seen: os.stat_result
     cursor: Cursor | None
+    successor_of: str | None = None
+    """Where the file is found that was here, or its copy: its place is kept there before this one's is kept here."""
+    copy_of: str | None = None
+    """The path that holds the same lines and more: until that has been read, this is left alone."""
 
 
-def plan(found: Found, gone: Iterable[str], cursors: Mapping[str, Cursor]) -> list[Reading]:
-    """Return what to read: each file once, whatever its names, those written to last at the end.
+def sight(path: str, seen: os.stat_result, known: Cursor | None) -> Sight:
+    """Compare the file seen at `path` with what was read there before."""
+    try:
+        is_same = known is not None and (is_unchanged(seen, known) or continues(path, seen, known))
+    except OSError:
+        is_same = True
+    return Sight(seen=seen, is_same=is_same)
 
-    `gone` are the paths of `cursors` that hold nothing any more.
+
+def plan(
+    found: Found,
+    gone: Iterable[str],
+    cursors: Mapping[str, Cursor],
+    now: float,
+    is_found: Callable[[str], bool],
+) -> tuple[list[Reading], set[str]]:
+    """Return what to read, and the paths to be left alone: each file once, those written to last at the end.
+
+    `gone` are the paths of `cursors` that hold nothing any more; `is_found` says what would be found now.
     """
+    chosen = _one_path_per_file(found, cursors)
     past = _Past(
         cursors=cursors,
-        by_identity=_newest_per_file(cursors),
-        by_stem=_by_stem(cursors),
+        by_identity=_grouped(cursors.values(), identity_of),
+        known_by_stem=_grouped(cursors, _stem),
         found=found,
-        chosen=_one_path_per_file(found, cursors),
+        is_found=is_found,
+        chosen=chosen,
+        chosen_by_stem=_grouped(chosen.values(), _stem),
         names_in=functools.cache(_sorted_names),
+        now=now,
     )
-    readings = [past.readings_of(path, found[path]) for path in past.chosen.values()]
-    readings += [past.rotated(path, cursors[path]) for path in gone]
+    planned = {path: past.readings_of(path, found[path]) for path in chosen.values()}
+    left_alone = {path for path, readings in planned.items() if readings is None}
+    planned |= {path: past.rest_of_gone(path) for path in gone}
     # By age, so that a rotated file comes before its successor and a session's calls stay in order.
-    ordered = sorted(filter(None, readings), key=_age)
-    return list(chain.from_iterable(ordered))
+    ordered = sorted(filter(None, planned.values()), key=_age)
+    return list(chain.from_iterable(ordered)), left_alone
+
+
+class _Unsettled(Exception):  # noqa: N818 - no error
+    """A log was truncated after it was found: what is its copy by now looked like another file then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,79 +99,149 @@ class _Past:
     """What earlier looks left, and what has become of it."""
 
     cursors: Mapping[str, Cursor]
-    by_identity: Mapping[Identity, Cursor]
-    by_stem: Mapping[str, Sequence[Cursor]]
+    by_identity: Mapping[Identity, Sequence[Cursor]]
+    known_by_stem: Mapping[str, Sequence[str]]
     found: Found
+    is_found: Callable[[str], bool]
     chosen: Mapping[Identity, str]
     """The path of each file found."""
+    chosen_by_stem: Mapping[str, Sequence[str]]
     names_in: Callable[[str], Sequence[str]]
+    now: float
 
-    def readings_of(self, path: str, seen: os.stat_result) -> list[Reading]:
-        """What to read for a path: if it holds another file than before, first the rest of that."""
-        own = self.cursors.get(path)
-        if own and is_of(own, seen) and seen.st_size >= own.offset:
-            return [Reading(path=path, file=path, seen=seen, cursor=own)]
-        rest = self.rotated(path, own) if own else []
-        if rest and not seen.st_size:
-            # Until its successor holds something, a rotated file may still be written to.
-            return rest
-        return [*rest, Reading(path=path, file=path, seen=seen, cursor=self._known(path, seen))]
+    def readings_of(self, path: str, found: Sight) -> list[Reading] | None:
+        """What to read for a path: if it holds another file than before, first the rest of that.
 
-    def rotated(self, path: str, cursor: Cursor) -> list[Reading]:
-        """The file that was at `path`, or its copy, if it lies beside it and the pattern does not find it there."""
-        if self.chosen.get((cursor.device, cursor.inode), path) != path:
-            return []
+        None if what was found there is no longer so.
+        """
+        own, seen = self.cursors.get(path), found.seen
+        current = Reading(path=path, file=path, seen=seen, cursor=own)
+        if own and is_unchanged(seen, own):
+            return [current]
+        try:
+            place = self._furthest(path, seen, own if found.is_same else None)
+            current = self._unless_copied(replace(current, cursor=place))
+        except OSError:
+            return [current]  # reading it will say what is wrong
+        except _Unsettled:
+            return None
+        if own is None or (found.is_same and is_of(own, seen)):
+            return [current]
+        # One that merely begins alike is no copy of what was here, as long as that is here.
+        return self._after_rest(current, own, or_copy=not found.is_same)
+
+    def rest_of_gone(self, path: str) -> list[Reading]:
+        """What to read for a path that holds nothing any more."""
+        own = self.cursors[path]
+        rest = None if self._elsewhere(path, own, or_copy=True) else self._rest(path, own, or_copy=True)
+        return [rest] if rest and not self.is_found(rest.file) else []
+
+    def _unless_copied(self, reading: Reading) -> Reading:
+        """Pass over a file if another one holds all its lines too: it is being copied, or was."""
+        for other in chain.from_iterable(self.chosen_by_stem.get(stem, ()) for stem in _stems(reading.path)):
+            if self._may_hold(other, reading) and (end := self._end_within(other, reading)):
+                return replace(reading, cursor=end, copy_of=other)
+            if self._has_just_begun_anew(other):
+                raise _Unsettled
+        return reading
+
+    def _may_hold(self, other: str, reading: Reading) -> bool:
+        # The order of the names is there for two that hold the same.
+        is_before = (len(other), other) < (len(reading.path), reading.path)
+        return is_before and self.found[other].seen.st_size >= reading.seen.st_size > 0
+
+    def _end_within(self, other: str, reading: Reading) -> Cursor | None:
+        seen = self.found[other].seen
+        try:
+            return last_line_end(reading.file, reading.seen, other, seen, self.now)
+        except OSError:
+            return None
+
+    def _has_just_begun_anew(self, path: str) -> bool:
+        known, found = self.cursors.get(path), self.found[path]
+        return known is not None and found.is_same and not sight(path, found.seen, known).is_same
+
+    def _after_rest(self, current: Reading, own: Cursor, *, or_copy: bool) -> list[Reading] | None:
+        if elsewhere := self._elsewhere(current.path, own, or_copy=or_copy):
+            return [replace(current, successor_of=elsewhere)]
+        rest = self._rest(current.path, own, or_copy=or_copy)
+        if rest is None:
+            return [current]
+        if self.is_found(rest.file):
+            return None  # it came while one looked: the next look finds it where it is
+        # Until its successor holds something, a rotated file may still be written to.
+        return [rest, current] if current.seen.st_size else [rest]
+
+    def _elsewhere(self, path: str, own: Cursor, *, or_copy: bool) -> str | None:
+        """The path at which the file is found that was at `path`, or its copy."""
+        renamed = self.chosen.get(identity_of(own), path)
+        if renamed != path:
+            return renamed
+        copies = (
+            other for other in self.chosen.values() if or_copy and own.offset and _is_copy_name(other, path)
+        )
+        return next((copy for copy in copies if _continues(copy, self.found[copy].seen, own)), None)
+
+    def _rest(self, path: str, own: Cursor, *, or_copy: bool) -> Reading | None:
+        """The file that was at `path`, or its copy, if it lies beside it and is not found there."""
         files = [
-            Reading(path=path, file=file, seen=seen, cursor=cursor)
-            for file, is_copy_name in self._beside(os.path.realpath(path))
+            Reading(path=path, file=file, seen=seen, cursor=own)
+            for file, is_copy_name in self._beside(path)
             if (seen := _regular(file)) and identity(seen) not in self.chosen
-            if (is_copy_name and cursor.offset) or is_of(cursor, seen)
+            if is_of(own, seen) or (or_copy and is_copy_name and own.offset)
         ]
-        files.sort(key=lambda reading: not is_of(cursor, reading.seen))
-        return [reading for reading in files if _continues(reading.file, reading.seen, cursor)][:1]
+        files.sort(key=lambda reading: not is_of(own, reading.seen))
+        return next((reading for reading in files if _continues(reading.file, reading.seen, own)), None)
 
     def _beside(self, path: str) -> Iterator[tuple[str, bool]]:
         """The files beside `path` whose names begin alike, and whether they may be copies."""
-        stem = _stem(path)
-        folder, beginning = os.path.split(stem)
-        for name in _starting_with(beginning, self.names_in(folder)):
-            file = f"{folder}/{name}"
-            if file != path and file not in self.found:
-                yield file, file[len(stem) :][:1] in _SEPARATORS
+        is_link = Path(path).is_symlink()
+        target = os.path.realpath(path) if is_link else path
+        folder, _, name = target.rpartition("/")
+        names, beginning = self.names_in(folder), _stem(name)
+        # A link may have been turned to a file of any name; the one it led to before keeps its own.
+        for other in names if is_link else _starting_with(beginning, names):
+            file = f"{folder}/{other}"
+            if file not in {path, target} and file not in self.found:
+                yield file, _is_copy_name(other, name)
 
-    def _known(self, path: str, seen: os.stat_result) -> Cursor | None:
-        """The cursor of a file that is new at `path`, if it was renamed, linked or copied from another one."""
-        same = self.by_identity.get(identity(seen))
-        stems = [path[:end] for end, sign in enumerate(path) if sign in _SEPARATORS]
-        copied = chain.from_iterable(self.by_stem.get(stem, ()) for stem in stems)
-        candidates = [same, *copied] if same else copied
-        return next((cursor for cursor in candidates if _continues(path, seen, cursor)), None)
+    def _furthest(self, path: str, seen: os.stat_result, own: Cursor | None) -> Cursor | None:
+        """The place up to which the file was read under any name: it may have been renamed, linked or copied."""
+        alike = chain.from_iterable(self.known_by_stem.get(stem, ()) for stem in _stems(path))
+        known = {*self.by_identity.get(identity(seen), ()), *(self.cursors[other] for other in alike)}
+        further = [cursor for cursor in known if cursor.offset > (own.offset if own else 0)]
+        further.sort(key=lambda cursor: cursor.offset, reverse=True)
+        return next((cursor for cursor in further if continues(path, seen, cursor)), own)
 
 
 def _one_path_per_file(found: Found, cursors: Mapping[str, Cursor]) -> dict[Identity, str]:
     chosen: dict[Identity, str] = {}
     # The path under which a file is known already goes before its other links.
-    for path in sorted(found, key=lambda path: (not is_of(cursors.get(path), found[path]), path)):
-        chosen.setdefault(identity(found[path]), path)
+    for path in sorted(found, key=lambda path: (not is_of(cursors.get(path), found[path].seen), path)):
+        chosen.setdefault(identity(found[path].seen), path)
     return chosen
 
 
-def _newest_per_file(cursors: Mapping[str, Cursor]) -> dict[Identity, Cursor]:
-    # A cursor may be of a file long gone whose inode was given out again: the one kept up to date is right.
-    by_age = sorted(cursors.values(), key=lambda cursor: (cursor.read_at, cursor.offset))
-    return {(cursor.device, cursor.inode): cursor for cursor in by_age}
-
-
-def _by_stem(cursors: Mapping[str, Cursor]) -> dict[str, list[Cursor]]:
-    stems: dict[str, list[Cursor]] = {}
-    for path, cursor in cursors.items():
-        if cursor.offset:
-            stems.setdefault(_stem(path), []).append(cursor)
-    return stems
+def _grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> Mapping[Key, Sequence[Value]]:
+    groups: defaultdict[Key, list[Value]] = defaultdict(list)
+    for value in values:
+        groups[key(value)].append(value)
+    return groups
 
 
 def _stem(path: str) -> str:
-    return str(PurePath(path).with_suffix(""))
+    dot = path.rfind(".")
+    return path[:dot] if dot > path.rfind("/") + 1 else path
+
+
+def _stems(path: str) -> Iterator[str]:
+    """What may be the stem of the log of which `path` is a copy."""
+    return (path[:end] for end in range(path.rfind("/") + 2, len(path)) if path[end] in _SEPARATORS)
+
+
+def _is_copy_name(other: str, path: str) -> bool:
+    stem = _stem(path)
+    return other != path and other.startswith(stem) and other[len(stem) : len(stem) + 1] in _SEPARATORS
 
 
 def _regular(file: str) -> os.stat_result | None:
@@ -142,14 +254,15 @@ def _regular(file: str) -> os.stat_result | None:
 
 def _continues(file: str, seen: os.stat_result, cursor: Cursor) -> bool:
     try:
-        return seen.st_size >= cursor.offset and continues(file, seen, cursor)
+        return continues(file, seen, cursor)
     except OSError:
         return False
 
 
 def _sorted_names(folder: str) -> list[str]:
     try:
-        return sorted(other.name for other in Path(folder).iterdir())
+        with os.scandir(folder or "/") as entries:
+            return sorted(entry.name for entry in entries)
     except OSError:
         return []
 
@@ -161,7 +274,7 @@ def _starting_with(beginning: str, names: Sequence[str]) -> Iterator[str]:
         yield names[index]
 
 
-def _age(readings: Sequence[Reading]) -> tuple[int, int, str]:
+def _age(readings: Sequence[Reading]) -> tuple[bool, int, int, str]:
     first = readings[0]
     # At the same instant the longer name is the rotated file's.
-    return first.seen.st_mtime_ns, -len(first.path), first.path
+    return first.copy_of is not None, first.seen.st_mtime_ns, -len(first.path), first.path

@@ -1,5 +1,6 @@
 """Reads what has come since the last look at one growing text file, and notices when it has become another."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ _HEAD: Final = 1024
 """Bytes from the start of a file that go into its head fingerprint."""
 _TAIL: Final = 256
 """Bytes before the offset that go into its tail fingerprint."""
+_COPY_END: Final = 1 << 20
+"""Bytes at the end of a copy in which its last line end is looked for."""
+_COST_OF_LINE: Final = 100
+"""In bytes: as long as a line takes that cannot be read, so many bytes of others take."""
 _CLOCK_SLACK: Final = 2
 """Seconds by which a file system's times may lie behind the bot's clock."""
 
@@ -26,9 +31,13 @@ _CLOCK_SLACK: Final = 2
 class ReadLimits:
     """How much is held at a time, in bytes."""
 
-    chunk: int = 1 << 20
+    chunk: int = 1 << 18
+    """What is made of it fits into a processor's cache: with more, reading takes half as long again."""
     longest_line: int = 8 << 20
     """A line longer than this is skipped, its end not counted."""
+    look: int = 2 << 30
+    """Of one file at one look, a line counted as `_COST_OF_LINE` more. It is for the sake of the other files:
+    a hole of exabytes costs its writer nothing, and a gigabyte of brackets, one a line, takes minutes to parse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +48,8 @@ class Chunk:
     """Each ends in a newline. Empty if nothing came, or what came is part of a line that is too long."""
     cursor: Cursor
     """The place after them; whoever reads the lines knows the number of unreadable ones."""
+    is_last: bool
+    """Whether all that was seen of the file has been read, but for a last line without its end."""
     skipped: int = 0
     """Lines too long to read that begin here."""
 
@@ -58,7 +69,12 @@ class _Place:
         tail = (self.tail + data[-_TAIL:])[-_TAIL:]
         return _Place(self.offset + len(data), head, tail, in_long_line)
 
-    def cursor(self, seen: os.stat_result, now: float) -> Cursor:
+    @property
+    def is_before_first_line(self) -> bool:
+        """Unless it lies in a long line: each line leaves its end in `tail`."""
+        return not self.tail.strip(b"\0")
+
+    def cursor(self, seen: os.stat_result, now: float, *, is_behind: bool = False) -> Cursor:
         device, inode = identity(seen)
         return Cursor(
             device=device,
@@ -67,6 +83,7 @@ class _Place:
             head=_fingerprint(self.head),
             tail=_fingerprint(self.tail),
             in_long_line=self.in_long_line,
+            is_behind=is_behind,
             read_at=now,
         )
 
@@ -79,56 +96,18 @@ def identity(seen: os.stat_result) -> Identity:
     return seen.st_dev & (2**63 - 1), seen.st_ino & (2**63 - 1)
 
 
+def identity_of(cursor: Cursor) -> Identity:
+    """Return the identity of the file that `cursor` was taken from."""
+    return cursor.device, cursor.inode
+
+
 def is_of(cursor: Cursor | None, seen: os.stat_result) -> bool:
     """Whether `cursor` was taken from the file seen; what that holds may be something else by now."""
-    return cursor is not None and (cursor.device, cursor.inode) == identity(seen)
+    return cursor is not None and identity_of(cursor) == identity(seen)
 
 
-def continues(path: str, seen: os.stat_result, cursor: Cursor) -> bool:
-    """Whether the file seen at `path` begins with what was read up to `cursor`. Raises OSError."""
-    if _is_unchanged(seen, cursor):
-        return True
-    with _opened(path) as file:
-        return _place_of(cursor, file) is not None
-
-
-def read_new(
-    path: str, seen: os.stat_result, cursor: Cursor | None, now: float, limits: ReadLimits
-) -> Iterator[Chunk]:
-    """Yield what follows `cursor`, or all if the file does not begin with what was read; one chunk at least.
-
-    `seen` is the file's own stat, a regular file's; if the path holds another file by now, nothing is yielded.
-    What follows the last newline is left for later. Raises OSError.
-    """
-    if cursor is not None and _is_unchanged(seen, cursor):
-        yield Chunk(lines=b"", cursor=msgspec.structs.replace(cursor, read_at=now))
-        return
-    with _opened(path) as file:
-        opened = os.fstat(file)
-        if identity(opened) != identity(seen):
-            return
-        place = (_place_of(cursor, file) if cursor is not None else None) or _START
-        while True:
-            lines, after = _step(file, place, limits)
-            is_skip = after.in_long_line and not place.in_long_line
-            yield Chunk(lines=lines, cursor=after.cursor(opened, now), skipped=int(is_skip))
-            if after is place or after.offset >= opened.st_size:
-                return
-            place = after
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[int]:
-    # The path was a regular file's when it was looked at. Should it be a pipe or a terminal by now,
-    # opening it neither waits for a writer nor takes the terminal.
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    try:
-        yield file
-    finally:
-        os.close(file)
-
-
-def _is_unchanged(seen: os.stat_result, cursor: Cursor) -> bool:
+def is_unchanged(seen: os.stat_result, cursor: Cursor) -> bool:
+    """Whether the file seen is for certain what it was when it was read to its end."""
     # The time is there for a file rewritten to the very size it had.
     # It is the inode's change time, because a writer can set the modification time.
     return (
@@ -138,46 +117,130 @@ def _is_unchanged(seen: os.stat_result, cursor: Cursor) -> bool:
     )
 
 
+def continues(path: str, seen: os.stat_result, cursor: Cursor) -> bool:
+    """Whether the file seen at `path` begins with what was read up to `cursor`. Raises OSError."""
+    if seen.st_size < cursor.offset:
+        return False
+    with _opened(path, seen) as file:
+        return _place_of(cursor, file) is not None
+
+
+def last_line_end(
+    path: str, seen: os.stat_result, longer: str, seen_longer: os.stat_result, now: float
+) -> Cursor | None:
+    """Return the place after the last whole line seen at `path` if `longer` begins with all of it. Raises OSError."""
+    with _opened(path, seen) as file, _opened(longer, seen_longer) as other:
+        if _place_at(seen.st_size, file) != _place_at(seen.st_size, other):
+            return None
+        start = max(seen.st_size - _COPY_END, 0)
+        whole = os.pread(file, seen.st_size - start, start).rfind(b"\n") + 1
+        offset = start + whole if whole or not start else seen.st_size
+        return _place_at(offset, file, in_long_line=not whole and start > 0).cursor(seen, now)
+
+
+def near_end(path: str, seen: os.stat_result, most: int, now: float) -> Cursor:
+    """Return a place at most `most` bytes before the end seen; the line it lies in is passed over. Raises OSError."""
+    offset = max(seen.st_size - most, 0)
+    with _opened(path, seen) as file:
+        return _place_at(offset, file, in_long_line=offset > 0).cursor(seen, now)
+
+
+def read_new(
+    path: str, seen: os.stat_result, cursor: Cursor | None, now: float, limits: ReadLimits
+) -> Iterator[Chunk]:
+    """Yield what the file held when it was seen from `cursor` on, or from its start if that is None; one chunk at least.
+
+    `seen` is the file's own stat, a regular file's. If the file holds something else by now than what was read up to
+    `cursor`, nothing is yielded. What follows the last newline is left for later.
+    Raises OSError, FileNotFoundError also if the path holds another file by now.
+    """
+    if cursor is not None and is_unchanged(seen, cursor):
+        yield Chunk(lines=b"", cursor=msgspec.structs.replace(cursor, read_at=now), is_last=True)
+        return
+    with _opened(path, seen) as file:
+        place = _START if cursor is None else _place_of(cursor, file)
+        if place is None:
+            return
+        # Not what has come since: if it is another log's copy, that was not among what was compared.
+        end, left, is_done = seen.st_size, limits.look, False
+        while not is_done:
+            lines, after = _step(file, place, end, limits)
+            is_last = after is place or after.offset >= end
+            left -= after.offset - place.offset + lines.count(b"\n") * _COST_OF_LINE
+            is_done = is_last or left <= 0
+            is_skip = after.in_long_line and not place.in_long_line
+            new = after.cursor(seen, now, is_behind=not is_last)
+            yield Chunk(lines=lines, cursor=new, is_last=is_last, skipped=int(is_skip))
+            place = after
+
+
+@contextmanager
+def _opened(path: str, seen: os.stat_result) -> Iterator[int]:
+    # The path was a regular file's when it was looked at. Should it be a pipe or a terminal by now,
+    # opening it neither waits for a writer nor takes the terminal.
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        if identity(os.fstat(file)) != identity(seen):
+            raise FileNotFoundError(errno.ENOENT, "it has been replaced", path)
+        yield file
+    finally:
+        os.close(file)
+
+
 def _place_of(cursor: Cursor, file: int) -> _Place | None:
-    head = os.pread(file, min(_HEAD, cursor.offset), 0)
-    tail_length = min(_TAIL, cursor.offset)
-    tail = os.pread(file, tail_length, cursor.offset - tail_length)
-    if (_fingerprint(head), _fingerprint(tail)) != (cursor.head, cursor.tail):
+    place = _place_at(cursor.offset, file, in_long_line=cursor.in_long_line)
+    if (_fingerprint(place.head), _fingerprint(place.tail)) != (cursor.head, cursor.tail):
         return None
-    return _Place(cursor.offset, head, tail, cursor.in_long_line)
+    return place
 
 
-def _step(file: int, place: _Place, limits: ReadLimits) -> tuple[bytes, _Place]:
+def _place_at(offset: int, file: int, *, in_long_line: bool = False) -> _Place:
+    head = os.pread(file, min(_HEAD, offset), 0)
+    tail_length = min(_TAIL, offset)
+    tail = os.pread(file, tail_length, offset - tail_length)
+    return _Place(offset, head, tail, in_long_line)
+
+
+def _step(file: int, place: _Place, end: int, limits: ReadLimits) -> tuple[bytes, _Place]:
     """Return the next lines and the place after them: the same one if there is nothing more to take."""
-    data = os.pread(file, limits.chunk, place.offset)
+    data = os.pread(file, min(limits.chunk, end - place.offset), place.offset)
     if place.in_long_line:
         return b"", _skip(data, place)
-    end = data.rfind(b"\n") + 1
-    if end:
-        return data[:end], place.after(data[:end])
+    if place.is_before_first_line:
+        # A writer that does not append goes on where it was after its log was truncated: zeros come first.
+        zeros = len(data) - len(data.lstrip(b"\0"))
+        if zeros:
+            return b"", place.after(data[:zeros])
+    length = data.rfind(b"\n") + 1
+    if length:
+        lines = data[:length]
+        return lines, place.after(lines)
     if len(data) < limits.chunk:
         return b"", place
-    return _take_long_line(file, data, place, limits)
+    return _take_long_line(file, data, place, end, limits)
 
 
 def _skip(data: bytes, place: _Place) -> _Place:
     if not data:
         return place
-    end = data.find(b"\n") + 1
-    return place.after(data[:end] if end else data, in_long_line=not end)
+    length = data.find(b"\n") + 1
+    return place.after(data[:length] if length else data, in_long_line=not length)
 
 
-def _take_long_line(file: int, beginning: bytes, place: _Place, limits: ReadLimits) -> tuple[bytes, _Place]:
+def _take_long_line(
+    file: int, beginning: bytes, place: _Place, end: int, limits: ReadLimits
+) -> tuple[bytes, _Place]:
     """Take a line that fills more than a chunk: whole, or its beginning if it is too long."""
     # The end is looked for before the line is read whole: one that has no end yet is never held.
     length = len(beginning)
     while length <= limits.longest_line:
-        data = os.pread(file, min(limits.chunk, limits.longest_line + 1 - length), place.offset + length)
+        most = min(limits.chunk, limits.longest_line + 1 - length, end - place.offset - length)
+        data = os.pread(file, most, place.offset + length)
         if not data:
             return b"", place
-        end = data.find(b"\n") + 1
-        if end:
-            line = os.pread(file, length + end, place.offset)
+        line_end = data.find(b"\n") + 1
+        if line_end:
+            line = os.pread(file, length + line_end, place.offset)
             return line, place.after(line)
         length += len(data)
     return b"", place.after(beginning, in_long_line=True)

@@ -1,6 +1,6 @@
 """Between rows and values: a column for every field, structs as JSON text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,20 +26,40 @@ async def fetch(
 async def insert(connection: aiosqlite.Connection, table: str, value: "DataclassInstance") -> int:
     """Insert a value, its id chosen by the table, and return that id."""
     row = _row(value)
-    marks = ", ".join("?" * len(row))
-    sql = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})"  # noqa: S608 - names from our own code
-    async with connection.execute(sql, tuple(row.values())) as cursor:
+    async with connection.execute(_insertion(table, row), tuple(row.values())) as cursor:
         return cursor.lastrowid or 0
+
+
+async def insert_all(
+    connection: aiosqlite.Connection, table: str, values: Iterable["DataclassInstance"]
+) -> None:
+    """Insert values, their ids chosen by the table."""
+    rows = [_row(value) for value in values]
+    if rows:
+        await connection.executemany(_insertion(table, rows[0]), [tuple(row.values()) for row in rows])
 
 
 async def update(
     connection: aiosqlite.Connection, table: str, value: "DataclassInstance", row_id: int
 ) -> None:
     """Overwrite the row with this id."""
-    row = _row(value)
-    names = ", ".join(f"{name} = ?" for name in row)
-    sql = f"UPDATE {table} SET {names} WHERE id = ?"  # noqa: S608 - names from our own code
-    await connection.execute(sql, (*row.values(), row_id))
+    await update_all(connection, table, {row_id: value})
+
+
+async def update_all(
+    connection: aiosqlite.Connection, table: str, values: Mapping[int, "DataclassInstance"]
+) -> None:
+    """Overwrite the rows with these ids."""
+    rows = [(row_id, _row(value)) for row_id, value in values.items()]
+    if rows:
+        names = ", ".join(f"{name} = ?" for name in rows[0][1])
+        sql = f"UPDATE {table} SET {names} WHERE id = ?"  # noqa: S608 - names from our own code
+        await connection.executemany(sql, [(*row.values(), row_id) for row_id, row in rows])
+
+
+def _insertion(table: str, row: Mapping[str, object]) -> str:
+    marks = ", ".join("?" * len(row))
+    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})"  # noqa: S608 - names from our own code
 
 
 def _row(value: "DataclassInstance") -> dict[str, object]:

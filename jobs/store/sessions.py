@@ -7,7 +7,7 @@ from typing import Final
 import aiosqlite
 
 from jobs.ports import Session
-from jobs.store.rows import fetch, insert, update
+from jobs.store.rows import fetch, insert, insert_all, update, update_all
 
 _NAMES_PER_QUERY: Final = 500
 
@@ -55,3 +55,9 @@ class SqlSessions:
             await update(self._connection, "session", session, session.id)
             return session
         return replace(session, id=await insert(self._connection, "session", session))
+
+    async def save_all(self, sessions: Sequence[Session]) -> None:
+        """Insert those whose id is 0, overwrite the others."""
+        await insert_all(self._connection, "session", [session for session in sessions if not session.id])
+        known = {session.id: session for session in sessions if session.id}
+        await update_all(self._connection, "session", known)

@@ -24,6 +24,12 @@ class SqlStops:
         sql = "SELECT * FROM stop WHERE session_id = ? AND state = 'intended'"
         return next(iter(await fetch(self._connection, Stop, sql, (session_id,))), None)
 
+    async def latest_of(self, session_ids: Sequence[int]) -> Sequence[Stop]:
+        """Return the latest stop of each of these sessions that was ever stopped."""
+        marks = ", ".join("?" * len(session_ids))
+        sql = f"SELECT * FROM stop WHERE id IN (SELECT max(id) FROM stop WHERE session_id IN ({marks}) GROUP BY session_id)"  # noqa: S608 - marks only
+        return await fetch(self._connection, Stop, sql, session_ids)
+
     async def of_session(self, session_id: int, limit: int) -> Sequence[Stop]:
         """Return the stops of a session, newest first."""
         sql = "SELECT * FROM stop WHERE session_id = ? ORDER BY id DESC LIMIT ?"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import assert_never
 
 from jobs.thrash.finding import Finding
 from jobs.thrash.incident import Incident, IncidentStatus
@@ -133,6 +134,8 @@ def _decide(incident: Incident, policy: ThrashPolicy, now: float) -> Action:
         case OnDetection.ASK:
             grace_ends = max(incident.asked_at + policy.ask_grace, incident.snoozed_until or 0)
             return Action.STOP if now >= grace_ends else Action.ALERT
+        case _:
+            assert_never(policy.on_detection)
 
 
 def _acted(incident: Incident, action: Action, now: float) -> Incident:
@@ -143,3 +146,5 @@ def _acted(incident: Incident, action: Action, now: float) -> Incident:
             return replace(incident, status=IncidentStatus.ASKED, asked_at=now)
         case Action.STOP:
             return replace(incident, status=IncidentStatus.STOPPING)
+        case _:
+            assert_never(action)

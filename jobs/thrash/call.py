@@ -1,26 +1,60 @@
 """One tool call, as every log format hands it on."""
 
+from typing import Protocol
+
 import msgspec
 
 
-class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One invocation of a tool, read from a log.
+class LoggedCall(Protocol):
+    """One invocation of a tool. A log has millions, most of them only counted: attributes may be worked out late."""
 
-    A struct rather than a dataclass because a log has millions of them and creation is the cost.
-    """
+    @property
+    def session(self) -> str:
+        """The source's own id of the session."""
+        ...
+
+    @property
+    def agent(self) -> str: ...
+    @property
+    def ts(self) -> float:
+        """Epoch seconds on the log's own clock."""
+        ...
+
+    @property
+    def tool(self) -> str: ...
+    @property
+    def args(self) -> bytes:
+        """The arguments as the log wrote them: valid JSON, undecoded."""
+        ...
+
+    @property
+    def args_hash(self) -> str | None:
+        """Given by logs that keep no arguments; then only equal hashes repeat."""
+        ...
+
+    @property
+    def parent(self) -> str | None: ...
+    @property
+    def pid(self) -> int | None:
+        """The log writer's claim, never trusted on its own."""
+        ...
+
+    @property
+    def is_error(self) -> bool: ...
+    @property
+    def tokens(self) -> int | None: ...
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A call with all that is known of it."""
 
     session: str
-    """The source's own id of the session."""
     agent: str
     ts: float
-    """Epoch seconds on the log's own clock."""
     tool: str
     args: bytes = b"null"
-    """The arguments as the log wrote them: valid JSON, undecoded."""
     args_hash: str | None = None
-    """Given by logs that keep no arguments; then only equal hashes repeat."""
     parent: str | None = None
     pid: int | None = None
-    """The log writer's claim, never trusted on its own."""
     is_error: bool = False
     tokens: int | None = None

@@ -18,6 +18,8 @@ _VOLATILE_TEXT: Final = re.compile(
 )
 _EPOCH_MS: Final = (1e12, 2e12)
 _LONGEST_VOLATILE: Final = 40
+_LONGEST_DECODED: Final = 1 << 18
+"""Bytes. Decoded, arguments that are full of brackets take 50 times their own memory."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -25,15 +27,20 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 def fingerprint(args: bytes, longest: int) -> str:
     """Return the canonical text of `args` (JSON), at most `longest` characters and a hash of the whole.
 
-    Total: arguments that cannot be decoded (nesting, encoding) are taken as they were written.
+    Total: arguments that cannot be decoded (nesting, encoding, size) are taken as they were written.
     """
-    try:
-        text = _encoder.encode(_stable(msgspec.json.decode(args))).decode()
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        text = args.decode(errors="replace")
+    canonical = _canonical(args) if len(args) <= _LONGEST_DECODED else args
+    text = canonical.decode(errors="replace")
     if len(text) <= longest:
         return text
-    return f"{text[:longest]}#{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"{text[:longest]}#{hashlib.sha256(canonical).hexdigest()}"
+
+
+def _canonical(args: bytes) -> bytes:
+    try:
+        return _encoder.encode(_stable(msgspec.json.decode(args)))
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return args
 
 
 def _stable(value: object) -> object:

@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from jobs.thrash.call import ToolCall
+from jobs.thrash.call import LoggedCall
 from jobs.thrash.finding import Finding
 from jobs.thrash.fingerprint import fingerprint
+from jobs.thrash.heard import total
 from jobs.thrash.policy import ThrashPolicy
 
 
@@ -43,7 +44,7 @@ NOTHING_SEEN: Final = LocalityState()
 
 def detect_locality(
     state: LocalityState,
-    calls: Sequence[ToolCall],
+    calls: Sequence[LoggedCall],
     policy: ThrashPolicy,
     now: float,  # noqa: ARG001 - the seam of all detectors; this one lives on the log's clock
 ) -> tuple[LocalityState, Finding | None]:
@@ -59,31 +60,35 @@ def repeating(recent: Sequence[SeenCall], policy: ThrashPolicy) -> list[SeenCall
     ]
 
 
-def _remember(state: LocalityState, calls: Sequence[ToolCall], policy: ThrashPolicy) -> LocalityState:
-    number, tokens = state.calls, state.tokens
+def pass_over(state: LocalityState, calls: int, tokens: int | None) -> LocalityState:
+    """Count calls that so many others follow that they will not be remembered."""
+    if not calls:
+        return state
+    return LocalityState(
+        state.calls + calls, state.tokens if tokens is None else (state.tokens or 0) + tokens
+    )
+
+
+def _remember(state: LocalityState, calls: Sequence[LoggedCall], policy: ThrashPolicy) -> LocalityState:
     # Arguments are decoded only for calls that can still matter: a long log is mostly calls that cannot.
-    first_kept = len(calls) - policy.remembered
-    seen = list(state.recent)
-    for index, call in enumerate(calls):
-        number += 1
-        if index >= first_kept:
-            seen.append(_seen(call, number, tokens, policy))
-        if call.tokens is not None:
-            tokens = (tokens or 0) + call.tokens
-    return LocalityState(number, tokens, _within_reach(seen, policy))
+    first = max(len(calls) - policy.remembered, 0)
+    times = [call.ts for call in calls[first:]]
+    scored = [*(call.ts for call in state.recent), *times][-policy.last :]
+    oldest = min(scored, default=0) - policy.window
+    seen = [call for call in state.recent if call.ts >= oldest]
+    tokens, counted = state.tokens, 0
+    for index, ts in enumerate(times, start=first):
+        if ts >= oldest:
+            tokens, counted = total(tokens, calls[counted:index]), index
+            seen.append(_seen(calls[index], state.calls + index + 1, tokens, policy))
+    tokens = total(tokens, calls[counted:])
+    return LocalityState(state.calls + len(calls), tokens, tuple(seen[-policy.remembered :]))
 
 
-def _seen(call: ToolCall, number: int, tokens_before: int | None, policy: ThrashPolicy) -> SeenCall:
+def _seen(call: LoggedCall, number: int, tokens_before: int | None, policy: ThrashPolicy) -> SeenCall:
     is_hash = call.args_hash is not None
     identity = call.args_hash if call.args_hash is not None else fingerprint(call.args, policy.longest_args)
     return SeenCall(number, call.ts, call.tool, identity, is_hash, call.is_error, tokens_before)
-
-
-def _within_reach(seen: list[SeenCall], policy: ThrashPolicy) -> tuple[SeenCall, ...]:
-    scored = seen[-policy.last :]
-    oldest = min((call.ts for call in scored), default=0) - policy.window
-    reach = [call for call in seen[: -policy.last] if call.ts >= oldest] + scored
-    return tuple(reach[-policy.remembered :])
 
 
 def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:

@@ -20,6 +20,8 @@ from tests.store.rows import a_session
 
 HOUR = 3600.0
 POLICY = ThrashPolicy()
+PATIENCE = 60
+"""Seconds for what would otherwise never end."""
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ async def test_an_intent_goes_to_the_killer_and_its_outcome_to_the_chat(thrashin
         session=1,
         agent="agent of s-1",
         source="gateway",
-        incident=1,
+        incident=incident,
         reason="thrash_loop:10",
         outcome="stopped",
         detail="process 1234 has exited",
@@ -164,7 +166,8 @@ async def test_a_slow_stop_is_not_begun_again_by_the_next_run(thrashing: World) 
     thrashing.killer.may_answer.clear()
     first = asyncio.ensure_future(thrashing.agent_stop())
     await thrashing.killer.asked.wait()
-    await thrashing.agent_stop()
+    async with asyncio.timeout(PATIENCE):
+        await thrashing.agent_stop()
     thrashing.clock.go_on(7)
     thrashing.killer.may_answer.set()
     await first
@@ -179,6 +182,13 @@ async def test_runs_that_begin_together_carry_out_an_intent_once(thrashing: Worl
     assert len(reports(await thrashing.hear())) == 1
 
 
+async def test_a_run_that_looked_too_early_does_not_carry_out_what_another_has(thrashing: World) -> None:
+    (intent,) = await thrashing.intents()
+    await thrashing.agent_stop()
+    await thrashing.agent_stop._alone(intent, thrashing.agent_stop._carry_out)
+    assert len(thrashing.killer.attempts) == 1
+
+
 async def test_a_slow_stop_keeps_no_other_waiting(world: World) -> None:
     world.killer.may_answer.clear()
     await world.circles_for(3)
@@ -187,7 +197,8 @@ async def test_a_slow_stop_keeps_no_other_waiting(world: World) -> None:
     other = ScriptedKiller()
     world.watch_with(other)
     await world.circles_for(3, session="s-2")
-    await world.agent_stop()
+    async with asyncio.timeout(PATIENCE):
+        await world.agent_stop()
     assert [target.session for target in other.attempts] == ["s-2"]
     world.killer.may_answer.set()
     await slow
@@ -306,7 +317,9 @@ async def test_nor_are_they_when_they_are_read_late(thrashing: World) -> None:
 async def test_a_stop_that_held_closes_the_incident(thrashing: World) -> None:
     await thrashing.agent_stop()
     await thrashing.hear()
-    thrashing.clock.go_on(2 * POLICY.settle + 2 * BEAT)
+    thrashing.clock.go_on(BEAT)
+    await thrashing.look()
+    thrashing.clock.go_on(2 * POLICY.settle)
     await thrashing.agent_stop()
     assert (await thrashing.incident()).closed_at is None
     thrashing.clock.go_on(0.5)
@@ -317,10 +330,33 @@ async def test_a_stop_that_held_closes_the_incident(thrashing: World) -> None:
     assert await thrashing.hear() == []
 
 
+async def test_a_stop_has_not_held_before_anybody_has_looked(thrashing: World) -> None:
+    """After an hour in which no scan has worked nothing is known."""
+    await thrashing.agent_stop()
+    thrashing.clock.go_on(HOUR)
+    await thrashing.agent_stop()
+    assert (await thrashing.incident()).closed_at is None
+    await thrashing.look()
+    await thrashing.agent_stop()
+    assert (await thrashing.incident()).closed_at is not None
+
+
+async def test_a_new_process_is_not_the_one_that_was_stopped(thrashing: World) -> None:
+    """A supervisor that starts the agent anew: its calls are no sign that the stop did not hold."""
+    await thrashing.agent_stop()
+    thrashing.clock.go_on(BEAT)
+    thrashing.works(pid=5678)
+    await thrashing.look()
+    await thrashing.agent_stop()
+    assert still_running(await thrashing.hear()) == []
+    assert await thrashing.agent_stop.stopped_among([await thrashing.session()]) == set()
+
+
 async def test_a_failure_that_is_not_seen_again_leaves_the_incident_to_the_scan(thrashing: World) -> None:
     thrashing.killer.outcomes.append(exited(Outcome.FAILED))
     await thrashing.agent_stop()
-    thrashing.clock.go_on(5 * BEAT)
+    thrashing.clock.go_on(BEAT)
+    await thrashing.look(beats=4)
     await thrashing.agent_stop()
     assert [stop.state for stop in await thrashing.stops()] == [StopState.OVER]
     assert (await thrashing.incident()).closed_at is None
@@ -331,7 +367,8 @@ async def test_a_failure_that_is_not_seen_again_leaves_the_incident_to_the_scan(
 
 async def test_a_session_that_loops_again_later_is_stopped_again(thrashing: World) -> None:
     await thrashing.agent_stop()
-    thrashing.clock.go_on(5 * BEAT)
+    thrashing.clock.go_on(BEAT)
+    await thrashing.look(beats=4)
     await thrashing.agent_stop()
     await thrashing.circles_for(3)
     await thrashing.agent_stop()
@@ -346,6 +383,24 @@ async def test_a_killer_that_is_gone_sees_no_process(thrashing: World) -> None:
     thrashing.clock.go_on(BEAT)
     await thrashing.agent_stop()
     assert still_running(await thrashing.hear()) == []
+
+
+async def test_a_session_counts_as_stopped_until_it_calls_again(thrashing: World) -> None:
+    async def stopped() -> set[int]:
+        return await thrashing.agent_stop.stopped_among([await thrashing.session()])
+
+    assert await stopped() == set()
+    await thrashing.agent_stop()
+    assert await stopped() == {1}
+    thrashing.clock.go_on(BEAT)
+    await thrashing.circles_for(1)
+    assert await stopped() == set()
+
+
+async def test_a_session_whose_stop_did_not_work_does_not_count_as_stopped(thrashing: World) -> None:
+    thrashing.killer.outcomes.append(exited(Outcome.FAILED))
+    await thrashing.agent_stop()
+    assert await thrashing.agent_stop.stopped_among([await thrashing.session()]) == set()
 
 
 @pytest.mark.parametrize(

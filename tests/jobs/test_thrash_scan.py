@@ -1,7 +1,7 @@
 """The scan: what it finds in a log becomes a step, an incident, an intent and a message, once."""
 
 from dataclasses import replace
-from itertools import count, zip_longest
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from jobs.thrash.call import ToolCall
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash.streak import Ended
-from tests.fakes import NOON, CallLog, FixedWatch, HandClock, ScriptedKiller, call, exited
+from tests.fakes import NOON, CallLog, FixedWatch, ScriptedKiller, call, exited
 from tests.jobs.world import BEAT, Heard, World
 
 HOUR = 3600.0
@@ -305,7 +305,8 @@ async def test_an_incident_that_opened_during_the_second_attempt_ends_with_it(st
 
 
 async def _it_holds(world: World) -> None:
-    world.clock.go_on(5 * BEAT)
+    world.clock.go_on(BEAT)
+    await world.look(beats=4)
     await world.agent_stop()
 
 
@@ -337,6 +338,18 @@ async def test_a_source_that_raises_late_is_not_read_from_its_start_again(world:
     world.log.breaks = None
     await world.look()
     assert (await world.session()).memory.calls == 50_001
+
+
+async def test_a_session_is_judged_though_all_it_did_was_written_down_before_the_look_ended(
+    world: World,
+) -> None:
+    world.log.per_batch = 50_000
+    world.log.calls = [call(NOON - 60 + n / 1000, session="long", pid=None) for n in range(49_990)]
+    world.circles()
+    world.works(1, session="other")
+    await world.look()
+    assert len(world.log.calls) == 50_001
+    assert {incident.agent for incident in await world.incidents()} == {"coder", "agent of s-1"}
 
 
 async def test_what_a_session_is_known_by_is_kept_up_to_date(world: World) -> None:
@@ -380,37 +393,34 @@ async def test_what_the_watch_list_says_is_told(world: World) -> None:
 
 
 numbers = count(1)
-commands = st.sampled_from(["pytest -x", "pytest -x 1", "ls", "cat README.md", "make test"])
-looks = st.lists(st.lists(commands, max_size=8), min_size=1, max_size=5)
+made_calls = st.tuples(
+    st.sampled_from(["one", "other"]), st.sampled_from(["pytest -x", "pytest -x 1", "cat README.md"])
+)
+looks = st.lists(st.lists(made_calls, max_size=20), min_size=1, max_size=5)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(ones=looks, others=looks)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=looks)
 async def test_no_finding_about_one_agent_comes_from_anothers_calls(
-    store: Database, ones: list[list[str]], others: list[list[str]]
+    store: Database, drawn: list[list[tuple[str, str]]]
 ) -> None:
     """Two sessions in one log are judged as each of them is in a log of its own."""
-    drawn = next(numbers)
-    both, one, other = (CallLog(name=f"{name} {drawn}") for name in ("both", "one", "other"))
-    killer, clock = ScriptedKiller(), HandClock()
-    watch = FixedWatch(
-        watched=[
-            Watched(source=source, killer=killer, on_detection=OnDetection.STOP)
-            for source in (both, one, other)
-        ]
-    )
-    world = World(store=store, clock=clock, watch=watch)
-    for one_does, other_does in zip_longest(ones, others, fillvalue=[]):
-        for number, pair in enumerate(zip_longest(one_does, other_does)):
-            for session, log, command in zip(("one", "other"), (one, other), pair, strict=True):
-                if command is not None:
-                    made = call(clock.now() - 10 + number, command, agent=session, session=session, tokens=1)
-                    both.calls.append(made)
-                    log.calls.append(made)
+    example = next(numbers)
+    logs = {name: CallLog(name=f"{name} {example}") for name in ("both", "one", "other")}
+    killer, watch = ScriptedKiller(), FixedWatch()
+    watch.watched = [
+        Watched(source=log, killer=killer, on_detection=OnDetection.STOP) for log in logs.values()
+    ]
+    world = World(store=store, watch=watch)
+    for calls in drawn:
+        for number, (session, command) in enumerate(calls):
+            made = call(world.clock.now() - 20 + number, command, session=session, tokens=1)
+            logs["both"].calls.append(made)
+            logs[session].calls.append(made)
         await world.look()
-    for log in (one, other):
-        session = log.name.split()[0]
-        assert await _known_of(world, both.name, session) == await _known_of(world, log.name, session)
+    for session in ("one", "other"):
+        alone = await _known_of(world, logs[session].name, session)
+        assert await _known_of(world, logs["both"].name, session) == alone
 
 
 async def _known_of(world: World, source: str, name: str) -> list[object]:

@@ -93,7 +93,8 @@ async def test_what_is_over_and_old_is_deleted(world: World, retention: Retentio
     """A stopped agent's session, incident, stop and messages are gone after 90 days."""
     await world.circles_for(3)
     await world.agent_stop()
-    await world.look(beats=5)
+    world.clock.go_on(BEAT)
+    await world.look(beats=4)
     await world.agent_stop()
     await world.hear()
     assert (await world.incident()).closed_at

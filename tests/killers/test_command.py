@@ -63,13 +63,16 @@ async def read(descriptor: int) -> bytes:
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
-        ("echo session {session} is gone", stopped("exit code 0: session s-1 is gone")),
-        ("exit 0", stopped("exit code 0")),
-        ("echo first; echo last; echo", stopped("exit code 0: last")),
-        ("echo no such session >&2; exit 3", failed("exit code 3: no such session")),
-        ("kill -9 $$", failed("ended by signal 9")),
-        ("printf 'caf\\303'", stopped("exit code 0: caf�")),
-        ("cat; echo nothing to read", stopped("exit code 0: nothing to read")),
+        (
+            "echo session {session} is gone",
+            stopped("the command ended with exit code 0: session s-1 is gone"),
+        ),
+        ("exit 0", stopped("the command ended with exit code 0")),
+        ("echo first; echo last; echo", stopped("the command ended with exit code 0: last")),
+        ("echo no such session >&2; exit 3", failed("the command ended with exit code 3: no such session")),
+        ("kill -9 $$", failed("the command was ended by signal 9")),
+        ("printf 'caf\\303'", stopped("the command ended with exit code 0: caf�")),
+        ("cat; echo nothing to read", stopped("the command ended with exit code 0: nothing to read")),
     ],
 )
 async def test_only_exit_code_0_is_a_stop(script: str, expected: Stopped) -> None:
@@ -79,12 +82,12 @@ async def test_only_exit_code_0_is_a_stop(script: str, expected: Stopped) -> Non
 async def test_a_value_is_one_argument_whatever_it_holds(target_of: TargetOf) -> None:
     killer = python("import sys; print(sys.argv[1:])", "{session}", "by {agent}")
     result = await killer.stop(target_of(session="a b; $(id) `id` '\""), harder=False)
-    assert result == stopped("exit code 0: ['a b; $(id) `id` \\'\"', 'by coder']")
+    assert result == stopped("the command ended with exit code 0: ['a b; $(id) `id` \\'\"', 'by coder']")
 
 
 async def test_harder_runs_it_once_more(tmp_path: Path) -> None:
     killer = CommandKiller(argv=(*SHELL, f"echo ran >> {tmp_path}/runs"))
-    assert await killer.stop(TARGET, harder=True) == stopped("exit code 0")
+    assert await killer.stop(TARGET, harder=True) == stopped("the command ended with exit code 0")
     assert (tmp_path / "runs").read_text() == "ran\n"
 
 
@@ -106,7 +109,7 @@ async def test_the_bots_own_settings_are_not_inherited(monkeypatch: pytest.Monke
     monkeypatch.setenv("OTHER_SETTING", "inherited")
     script = "echo $OTHER_SETTING $(env | grep -ci ^loopwarden)"
     assert await CommandKiller(argv=(*SHELL, script)).stop(TARGET, harder=False) == stopped(
-        "exit code 0: inherited 0"
+        "the command ended with exit code 0: inherited 0"
     )
 
 
@@ -114,7 +117,7 @@ async def test_it_runs_in_a_session_of_its_own() -> None:
     result = await python("import os; print(os.getsid(0) == os.getpgrp() == os.getpid())").stop(
         TARGET, harder=False
     )
-    assert result == stopped("exit code 0: True")
+    assert result == stopped("the command ended with exit code 0: True")
 
 
 # ── output ────────────────────────────────────────────────────────────────────────────────────────
@@ -123,17 +126,19 @@ async def test_it_runs_in_a_session_of_its_own() -> None:
 async def test_much_output_is_drained_and_its_end_kept() -> None:
     """Far more than any pipe holds, on both streams: it would stand still if nobody read on."""
     code = "import sys; sys.stdout.write('x' * 5_000_000); sys.stderr.write('y' * 5_000_000 + '\\nthe end')"
-    assert await python(code).stop(TARGET, harder=False) == stopped("exit code 0: the end")
+    assert await python(code).stop(TARGET, harder=False) == stopped(
+        "the command ended with exit code 0: the end"
+    )
 
 
 async def test_a_long_last_line_is_cut() -> None:
     result = await python("print('z' * 100_000)").stop(TARGET, harder=False)
-    assert result == stopped(f"exit code 0: {'z' * 199}…")
+    assert result == stopped(f"the command ended with exit code 0: {'z' * 199}…")
 
 
 async def test_a_grandchild_that_keeps_the_output_open_is_not_waited_for() -> None:
     result = await CommandKiller(argv=(*SHELL, "sleep 600 & echo $!")).stop(TARGET, harder=False)
-    os.kill(int(result.detail.removeprefix("exit code 0: ")), signal.SIGKILL)
+    os.kill(int(result.detail.removeprefix("the command ended with exit code 0: ")), signal.SIGKILL)
     assert result.outcome is Outcome.STOPPED
 
 
@@ -146,7 +151,7 @@ async def test_after_its_time_the_whole_group_is_killed(tmp_path: Path) -> None:
         result = await CommandKiller(argv=(*SHELL, script), timeout=1).stop(TARGET, harder=False)
         assert await read(held) == b""
     assert result.outcome is Outcome.FAILED
-    assert result.detail.startswith("did not end within 1 s and was killed")
+    assert result.detail.startswith("the command did not end within 1 s and was killed")
 
 
 async def test_cancellation_kills_the_whole_group(tmp_path: Path) -> None:
@@ -171,7 +176,7 @@ async def test_a_program_that_became_another_users_is_left_to_itself(monkeypatch
     assert await program.stdout.readline() == b"up\n"
     with acting_as(OTHER_USER):
         assert not await _has_ended(program, 0.01)
-    assert _overrun(program.returncode, 30) == "did not end within 30 s and could not be killed"
+    assert _overrun(program.returncode, 30) == "the command did not end within 30 s and could not be killed"
     program.kill()
     await program.communicate()
 

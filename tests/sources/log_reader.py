@@ -41,6 +41,10 @@ class LogReader:
         return msgspec.json.decode(self.kept, type=dict[str, Cursor])
 
     @property
+    def is_behind(self) -> bool:
+        return any(cursor.is_behind for cursor in self.cursors.values())
+
+    @property
     def unreadable(self) -> int:
         return sum(cursor.unreadable for cursor in self.cursors.values())
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jobs.ports import CallSource, Cursor
 from jobs.sources.registry import FORMATS, build_source
-from jobs.thrash.call import ToolCall
+from jobs.thrash.call import LoggedCall
 from jobs.watchlist import SourceSpec
 
 DATA = Path(__file__).parents[1] / "data"
@@ -26,9 +26,9 @@ def sample(name: str) -> bytes:
     return (DATA / name / "calls.jsonl").read_bytes()
 
 
-def calls_in(source: CallSource, cursors: dict[str, Cursor]) -> list[ToolCall]:
+def calls_in(source: CallSource, cursors: dict[str, Cursor]) -> list[LoggedCall]:
     """Look once; the cursors are moved on, through JSON."""
-    calls: list[ToolCall] = []
+    calls: list[LoggedCall] = []
     for batch in source.read_new(dict(cursors), now=0):
         cursors[batch.path] = msgspec.json.decode(msgspec.json.encode(batch.cursor), type=Cursor)
         calls += batch.calls
@@ -77,7 +77,7 @@ def test_a_sample_split_anywhere_gives_the_same_calls(name: str, cuts: list[floa
         log.write_bytes(content)
         expected = calls_in(source(name, log), {})
         log.write_bytes(b"")
-        cursors, calls = dict[str, Cursor](), list[ToolCall]()
+        cursors, calls = dict[str, Cursor](), list[LoggedCall]()
         places = sorted(int(cut * len(content)) for cut in cuts)
         for stop in [*places, len(content)]:
             log.write_bytes(content[:stop])

@@ -1,5 +1,6 @@
 """One file that grows: every complete line is read once, whenever one looks."""
 
+import os
 import tempfile
 import tracemalloc
 from pathlib import Path
@@ -8,25 +9,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.sources.tail import ReadLimits
-from tests.sources.log_reader import SMALL, append, line, lines, reader
+from jobs.ports import Batch
+from jobs.sources.tail import ReadLimits, near_end
+from tests.sources.log_reader import SMALL, append, line, lines, number, reader
 
 MIB = 1 << 20
+TINY_LOOKS = ReadLimits(chunk=512, longest_line=2048, look=600)
 
 readable = st.builds(line, st.integers(0, 999), st.sampled_from([0, 0, 0, 200, 511, 512, 513, 2047, 2048]))
 unreadable = st.sampled_from(
     [b"{}\n", b"\xff\n", b"\0\n", b"[" * 3000 + b"\n", b"x" * 2049 + b"\n", b"y" * 5000 + b"\n"]
 )
 blank = st.sampled_from([b"\n", b" \t\r\n"])
-logs = st.lists(st.one_of(readable, readable, unreadable, blank)).map(b"".join)
+beginning = st.sampled_from([b"", b"", b"\0", b"\0\n", b"\0" * 600, b"\0" * 5000])
+logs = st.builds(
+    lambda first, rest: first + b"".join(rest),
+    beginning,
+    st.lists(st.one_of(readable, readable, unreadable, blank)),
+)
 torn = st.sampled_from([b"", b"{", line(1)[:-1], b"z" * 3000])
 
 
-@given(logs, torn, st.lists(st.floats(0, 1)), st.floats(0, 1e10))
+@given(logs, torn, st.lists(st.floats(0, 1)), st.floats(0, 1e10), st.sampled_from([SMALL, TINY_LOOKS]))
 def test_a_log_split_anywhere_gives_the_same_calls_as_the_whole(
-    log: bytes, end: bytes, cuts: list[float], now: float
+    log: bytes, end: bytes, cuts: list[float], now: float, limits: ReadLimits
 ) -> None:
-    """Whatever was there at each look, and whether or not the clock says that it may have changed."""
+    """Whatever was there at each look, however little one look takes, and whatever the clock says of changes."""
     content = log + end
     with tempfile.TemporaryDirectory() as folder:
         whole, grown = Path(folder, "whole"), Path(folder, "grown")
@@ -34,11 +42,13 @@ def test_a_log_split_anywhere_gives_the_same_calls_as_the_whole(
         at_once = reader(whole, SMALL)
         expected = at_once.look()
 
-        step_by_step, calls = reader(grown, SMALL), []
+        step_by_step, calls = reader(grown, limits), []
         step_by_step.now = now
         places = sorted(int(cut * len(content)) for cut in cuts)
         for start, stop in zip([0, *places], [*places, len(content)], strict=True):
             append(grown, content[start:stop])
+            calls += step_by_step.look()
+        while step_by_step.is_behind:
             calls += step_by_step.look()
 
         assert calls == expected
@@ -173,5 +183,84 @@ def test_a_long_log_is_read_in_bounded_memory(tmp_path: Path) -> None:
     assert peak < 8 * MIB
 
 
-def test_the_limits_are_a_mebibyte_and_eight() -> None:
-    assert ReadLimits() == ReadLimits(chunk=1 << 20, longest_line=8 << 20)
+def test_a_very_long_log_is_read_in_several_looks(tmp_path: Path) -> None:
+    """Until its end is reached what comes next is no news, and the status says so."""
+    log, other = tmp_path / "log.jsonl", tmp_path / "other.jsonl"
+    log.write_bytes(b"".join(line(n, 199) for n in range(10)))
+    other.write_bytes(lines(11))
+    following = reader(tmp_path / "*.jsonl", ReadLimits(chunk=512, longest_line=2048, look=1500))
+    assert following.look() == [0, 1, 2, 3, 4, 5, 11]
+    assert following.cursors[str(log)].is_behind
+    assert not following.cursors[str(other)].is_behind
+    assert following.source.problems() == (f"{log} is very long: the rest of it is left for the next look.",)
+    assert following.look() == [6, 7, 8, 9]
+    assert not following.is_behind
+    assert following.source.problems() == ()
+
+
+@pytest.mark.parametrize("content", [b"\n", b"{\n", b"[]\n"])
+def test_lines_count_for_more_than_their_bytes(tmp_path: Path, content: bytes) -> None:
+    """A file of the shortest there are would otherwise take many times as long as any other."""
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(content * 10_000)
+    following = reader(log, ReadLimits(chunk=512, longest_line=2048, look=100_000))
+    following.look()
+    assert following.cursors[str(log)].offset < 3 * 1024
+    assert following.is_behind
+
+
+@pytest.mark.parametrize("content", [b"", line(1)], ids=["from its start", "after a line"])
+def test_a_hole_of_a_terabyte_keeps_no_other_file_waiting(tmp_path: Path, content: bytes) -> None:
+    hole = tmp_path / "hole.jsonl"
+    hole.write_bytes(content)
+    os.truncate(hole, 1 << 40)
+    (tmp_path / "log.jsonl").write_bytes(lines(2))
+    following = reader(tmp_path / "*.jsonl", ReadLimits(look=20 * MIB))
+    assert following.look() == ([1, 2] if content else [2])
+    offset = following.cursors[str(hole)].offset
+    assert 20 * MIB <= offset < 22 * MIB
+    following.look()
+    assert following.cursors[str(hole)].offset >= offset + 20 * MIB
+
+
+@pytest.mark.parametrize("torn_at", [0, 10, 700], ids=["a line", "a line's end", "a long line's end"])
+def test_what_comes_while_one_reads_is_left_for_the_next_look(tmp_path: Path, torn_at: int) -> None:
+    first, log, late = tmp_path / "a.jsonl", tmp_path / "b.jsonl", line(2, 1000)
+    first.write_bytes(lines(0))
+    os.utime(first, (0, 0))
+    log.write_bytes(lines(1) + late[:torn_at])
+    following = reader(tmp_path / "*.jsonl", SMALL)
+    batches = following.source.read_new({}, now=0)
+    read = [next(batches)]
+    append(log, late[torn_at:])
+    read += batches
+    assert [number(batch, 0) for batch in read if batch.calls] == [0, 1]
+    following.keep(read)
+    assert following.look() == [2]
+
+
+def test_many_files_are_each_read_once(tmp_path: Path) -> None:
+    for n in range(1000):
+        (tmp_path / f"{n}.jsonl").write_bytes(line(n))
+    following = reader(tmp_path / "*.jsonl")
+    assert sorted(following.look()) == list(range(1000))
+    assert following.look() == []
+    append(tmp_path / "7.jsonl", line(1000))
+    assert following.look() == [1000]
+    assert len(following.batches) == 1000
+
+
+def test_one_may_begin_near_the_end(tmp_path: Path) -> None:
+    """The line in which one begins is passed over."""
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(b"".join(line(n, 99) for n in range(10)))
+    following = reader(log)
+    following.keep([Batch(path=str(log), cursor=near_end(str(log), log.stat(), 250, 0), calls=())])
+    assert following.look() == [8, 9]
+    following.keep([Batch(path=str(log), cursor=near_end(str(log), log.stat(), 5000, 0), calls=())])
+    assert following.look() == list(range(10))
+    assert following.unreadable == 0
+
+
+def test_the_limits_are_a_quarter_of_a_mebibyte_eight_and_two_gibibytes() -> None:
+    assert ReadLimits() == ReadLimits(chunk=1 << 18, longest_line=8 << 20, look=2 << 30)

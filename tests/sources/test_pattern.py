@@ -91,3 +91,24 @@ def test_folders_nested_beyond_measure_are_named(tmp_path: Path) -> None:
 
 def test_the_root_can_be_listed() -> None:
     assert "/etc/hosts" in find_files("/e*/hosts", [])
+
+
+@pytest.mark.parametrize("pattern", ["/", "//"])
+def test_the_root_is_a_folder_like_any_other(pattern: str) -> None:
+    assert find_files(pattern, []) == {"/"}
+
+
+def test_a_slash_too_many_makes_no_difference(tree: Path) -> None:
+    pattern = f"{tree}//x//*.jsonl"
+    assert find_files(pattern, []) == {f"{tree}/x/a.jsonl"}
+    assert could_match(f"{tree}/x/a.jsonl", pattern)
+
+
+def test_links_that_cannot_be_followed_are_found_by_any_pattern(tree: Path) -> None:
+    """Whoever reads them says what is wrong."""
+    (tree / "circle").symlink_to("circle")
+    (tree / "nowhere").symlink_to("missing")
+    found = {f"{tree}/{name}" for name in ("a.jsonl", "b.jsonl.1", "circle", "nowhere")}
+    assert find_files(f"{tree}/*", []) == found
+    assert find_files(f"{tree}/**", []) >= found
+    assert find_files(f"{tree}/*/a.jsonl", []) >= {f"{tree}/x/a.jsonl"}

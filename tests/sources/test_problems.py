@@ -4,13 +4,13 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from jobs.sources.tail import ReadLimits, read_new
+from jobs.sources.tail import ReadLimits, continues, last_line_end, read_new
 from tests.sources.log_reader import append, line, lines, reader
 
 NOBODY = 65534
@@ -155,14 +155,76 @@ def test_a_file_deleted_while_others_are_read_is_no_problem(tmp_path: Path) -> N
     assert source.problems() == ()
 
 
-def test_a_file_replaced_since_it_was_found_is_left_for_the_next_look(tmp_path: Path) -> None:
-    """Even by a pipe that nobody writes to."""
+KINDS = pytest.mark.parametrize(
+    "replace",
+    [os.mkfifo, os.mkdir, lambda log: log.symlink_to("/dev/zero"), lambda log: log.write_bytes(lines(2))],
+    ids=["a pipe that nobody writes to", "a folder", "a device without end", "another file"],
+)
+
+
+@KINDS
+def test_a_file_replaced_since_it_was_found_is_left_for_the_next_look(
+    tmp_path: Path, replace: Callable[[Path], object]
+) -> None:
     log = tmp_path / "log.jsonl"
     log.write_bytes(lines(1))
+    following = reader(log)
+    following.look()
     seen = log.stat()
     log.rename(tmp_path / "old")
-    os.mkfifo(log)
-    assert list(read_new(str(log), seen, None, 0, ReadLimits())) == []
+    replace(log)
+    for cursor in (None, following.cursors[str(log)]):
+        with pytest.raises(FileNotFoundError):
+            list(read_new(str(log), seen, cursor, 0, ReadLimits()))
+
+
+@KINDS
+def test_a_file_replaced_between_two_looks_keeps_its_place_until_it_is_back(
+    tmp_path: Path, replace: Callable[[Path], object]
+) -> None:
+    log, away = tmp_path / "log.jsonl", tmp_path / "away"
+    log.write_bytes(lines(1))
+    following = reader(log)
+    following.look()
+    append(log, lines(2))
+    log.rename(away)
+    replace(log)
+    is_file = log.is_file()
+    assert following.look() == ([2] if is_file else [])
+    assert len(following.source.problems()) == (0 if is_file else 1)
+    shutil.rmtree(log) if log.is_dir() else log.unlink()
+    away.rename(log)
+    assert following.look() == ([1, 2] if is_file else [2])
+
+
+@KINDS
+def test_a_file_replaced_while_one_decides_where_to_read_raises_at_most(
+    tmp_path: Path, replace: Callable[[Path], object]
+) -> None:
+    """And never waits for a writer."""
+    log, longer = tmp_path / "log.jsonl", tmp_path / "log"
+    log.write_bytes(lines(1))
+    longer.write_bytes(lines(1, 2))
+    following = reader(log)
+    following.look()
+    seen = log.stat()
+    log.unlink()
+    replace(log)
+    with suppress(OSError):
+        assert not continues(str(log), seen, following.cursors[str(log)])
+    with suppress(OSError):
+        assert last_line_end(str(log), seen, str(longer), longer.stat(), 0) is None
+
+
+def test_a_copy_whose_original_may_not_be_read_is_read_itself(folder: Path) -> None:
+    log = folder / "log.jsonl"
+    log.write_bytes(lines(1, 2))
+    shutil.copy(log, folder / "log.jsonl.1")
+    log.chmod(0)
+    following = reader(folder / "log.jsonl*")
+    with as_anyone():
+        assert following.look() == [1, 2]
+    assert following.source.problems() == (f"{log} cannot be read: Permission denied.",)
 
 
 def test_a_look_that_is_broken_off_closes_its_file(tmp_path: Path) -> None:

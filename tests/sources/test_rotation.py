@@ -4,13 +4,15 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.sources.log_reader import SMALL, LogReader, append, lines, reader
+from jobs.sources.tail import ReadLimits
+from tests.sources.log_reader import SMALL, LogReader, append, line, lines, number, reader
 
 
 @pytest.fixture
@@ -41,6 +43,15 @@ def test_a_renamed_file_is_read_to_its_end_before_its_successor(
     assert following.look() == []
     append(log, lines(6))
     assert following.look() == [6]
+
+
+def test_the_renamed_file_itself_goes_before_a_copy_of_it(log: Path, following: LogReader) -> None:
+    append(log, lines(4))
+    shutil.copy(log, log.with_name("log.jsonl-copy"))
+    append(log, lines(5))
+    log.rename(log.with_name("log.jsonl.1"))
+    log.write_bytes(lines(6))
+    assert following.look() == [4, 5, 6]
 
 
 def test_a_file_renamed_to_something_else_is_over(log: Path, following: LogReader) -> None:
@@ -127,6 +138,47 @@ def test_a_link_is_followed_to_where_its_file_was_rotated(tmp_path: Path) -> Non
     assert following.look() == [2, 3]
 
 
+def test_a_link_that_is_turned_to_the_next_file_leaves_nothing_unread(tmp_path: Path) -> None:
+    """As writers do that begin a file of another name every day."""
+    yesterday, today, link = (tmp_path / name for name in ("mon.jsonl", "tue.jsonl", "current"))
+    yesterday.write_bytes(lines(1))
+    link.symlink_to(yesterday)
+    following = reader(link)
+    assert following.look() == [1]
+    append(yesterday, lines(2))
+    today.write_bytes(lines(3))
+    link.unlink()
+    link.symlink_to(today)
+    assert following.look() == [2, 3]
+    assert following.look() == []
+
+
+def test_a_successor_that_begins_alike_is_another_file(log: Path) -> None:
+    """As logs do whose first line is always the same."""
+    log.write_bytes(b"# calls\n")
+    following = reader(log)
+    assert following.look() == []
+    append(log, lines(1))
+    log.rename(log.with_name("log.jsonl.1"))
+    log.write_bytes(b"# calls\n" + lines(2))
+    assert following.look() == [1, 2]
+    assert following.look() == []
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log", ".log"])
+def test_a_log_that_is_put_in_place_anew_is_still_the_same(tmp_path: Path, name: str) -> None:
+    """As after a restart of the machine that gives the disk another number. A copy beside it is no rest of it."""
+    log, other = tmp_path / name, tmp_path / f"{name}.bak"
+    log.write_bytes(lines(1, 2))
+    following = reader(log)
+    assert following.look() == [1, 2]
+    append(log, lines(3))
+    shutil.copy(log, other)
+    shutil.copy(log, tmp_path / "new")
+    (tmp_path / "new").rename(log)
+    assert following.look() == [3]
+
+
 # ── truncated and rewritten ───────────────────────────────────────────────────────────────────────
 
 
@@ -139,11 +191,14 @@ def rewritten(log: Path, content: bytes) -> None:
     assert log.stat().st_ino == inode
 
 
-@pytest.mark.parametrize(
+DIFFERENT = pytest.mark.parametrize(
     "numbers",
     [(7,), (7, 8, 9), (7, 8, 9, 10), (1, 2, 9, 10), (1, 2, 9)],
     ids=["shorter", "as long", "longer", "longer with the same beginning", "as long with the same beginning"],
 )
+
+
+@DIFFERENT
 def test_a_file_rewritten_in_place_is_read_from_its_start(
     log: Path, following: LogReader, numbers: tuple[int, ...]
 ) -> None:
@@ -187,14 +242,51 @@ def test_an_inode_that_is_given_out_again_is_a_new_file(log: Path) -> None:
     assert following.look() == [4, 5, 6, 7]
 
 
-def test_copytruncate_loses_nothing_if_the_copy_lies_beside_the_log(log: Path, following: LogReader) -> None:
+@DIFFERENT
+def test_copytruncate_loses_nothing_if_the_copy_lies_beside_the_log(
+    log: Path, following: LogReader, numbers: tuple[int, ...]
+) -> None:
     append(log, lines(4, 5))
     shutil.copy(log, log.with_name("log.jsonl.1"))
-    rewritten(log, lines(6))
-    assert following.look() == [4, 5, 6]
+    rewritten(log, lines(*numbers))
+    assert following.look() == [4, 5, *numbers]
     assert following.look() == []
-    append(log, lines(7))
-    assert following.look() == [7]
+    append(log, lines(11))
+    assert following.look() == [11]
+
+
+@pytest.mark.parametrize("size", [1, 600, 5000])
+def test_a_writer_that_keeps_its_place_leaves_zeros_when_its_log_is_truncated(log: Path, size: int) -> None:
+    """They are no line, and hide none."""
+    with log.open("wb", buffering=0) as writer:
+        writer.write(line(1, size))
+        following = reader(log, SMALL)
+        following.look()
+        unreadable = following.unreadable
+        os.truncate(log, 0)
+        writer.write(lines(2, 3))
+        assert following.look() == [2, 3]
+        writer.write(lines(4))
+        assert following.look() == [4]
+        assert following.unreadable == unreadable
+
+
+def test_unread_lines_that_are_cut_off_are_gone_and_the_rest_goes_on(log: Path, following: LogReader) -> None:
+    append(log, lines(4, 5))
+    os.truncate(log, len(lines(1, 2, 3, 4)))
+    assert following.look() == [4]
+    append(log, lines(6) + line(7)[:-1])
+    assert following.look() == [6]
+    os.truncate(log, log.stat().st_size - 5)
+    append(log, b"\n" + lines(8))
+    assert following.look() == [8]
+    assert following.unreadable == 1
+
+
+def test_a_log_cut_shorter_than_what_was_read_is_read_from_its_start(log: Path, following: LogReader) -> None:
+    """Nobody can tell it from one that was written anew."""
+    os.truncate(log, len(lines(1, 2)))
+    assert following.look() == [1, 2]
 
 
 def test_the_count_of_unreadable_lines_outlives_a_rotation(log: Path, following: LogReader) -> None:
@@ -295,49 +387,228 @@ def test_a_path_that_the_pattern_no_longer_finds_is_left_alone(log: Path, follow
     assert elsewhere.look() == []
 
 
-def rename(log: Path, rotations: int) -> None:
-    shift(log, rotations)
-    if log.exists():
-        log.rename(f"{log}.1")
+# ── while they are copied ─────────────────────────────────────────────────────────────────────────
 
 
-def copy_and_truncate(log: Path, rotations: int) -> None:
-    shift(log, rotations)
-    if log.exists():
-        shutil.copy2(log, f"{log}.1")
-        os.truncate(log, 0)
+def test_a_copy_beside_its_original_is_not_read_too(log: Path, all_of_them: LogReader) -> None:
+    append(log, lines(4))
+    copy = log.with_name("log.jsonl.bak")
+    shutil.copy(log, copy)
+    assert all_of_them.look() == [4]
+    assert all_of_them.look() == []
+    append(log, lines(5))
+    log.rename(log.with_name("log.jsonl.1"))
+    log.write_bytes(lines(6))
+    assert all_of_them.look() == [5, 6]
+    append(copy, lines(7))
+    assert all_of_them.look() == [7]
 
 
-def shift(log: Path, rotations: int) -> None:
-    for n in range(rotations, 0, -1):
-        older = Path(f"{log}.{n}")
-        if older.exists():
-            older.rename(f"{log}.{n + 1}")
+def test_neither_is_one_found_together_with_its_original(log: Path) -> None:
+    log.write_bytes(lines(1, 2))
+    shutil.copy(log, log.with_name("log-before-the-update.jsonl"))
+    following = reader(log.with_name("*.jsonl"))
+    assert following.look() == [1, 2]
 
 
-@given(
-    st.lists(
-        st.one_of(st.integers(1, 40), st.sampled_from(["look", "rename", "copy and truncate"])), max_size=20
-    )
-)
-def test_however_logs_are_rotated_each_call_is_read_once_and_in_order(events: list[int | str]) -> None:
+def test_two_that_hold_the_same_are_read_once(log: Path) -> None:
+    log.write_bytes(lines(1, 2))
+    shutil.copy(log, log.with_name("log.jsonk"))
+    assert reader(log.with_name("log.json?")).look() == [1, 2]
+
+
+@pytest.mark.parametrize("size", [1, 150, 270, 1 << 20])
+def test_one_may_look_while_a_log_is_copied_before_it_is_truncated(
+    log: Path, all_of_them: LogReader, size: int
+) -> None:
+    copy = log.with_name("log.jsonl.1")
+    append(log, lines(4))
+    copy.write_bytes(log.read_bytes()[:size])
+    assert all_of_them.look() == [4]
+    append(log, lines(5))
+    shutil.copy(log, copy)
+    rewritten(log, lines(6))
+    assert sorted(all_of_them.look()) == [5, 6]
+    assert all_of_them.look() == []
+    assert all_of_them.unreadable == 0
+
+
+def test_a_copy_that_ends_in_a_very_long_line_is_not_read_either(log: Path) -> None:
+    append(log, lines(1))
+    append(log, b"x" * (3 << 20))
+    following = reader(log.with_name("log.jsonl*"))
+    following.look()
+    shutil.copy(log, log.with_name("log.jsonl.1"))
+    append(log, b"xxx\n" + lines(2))
+    assert following.look() == [2]
+    unreadable = following.unreadable
+    append(log.with_name("log.jsonl.1"), b"xxx\n" + lines(3))
+    assert following.look() == [3]
+    assert following.unreadable == unreadable
+
+
+@pytest.mark.parametrize("time", [0, 1 << 32], ids=["older", "newer"])
+def test_a_copy_waits_until_its_original_has_been_read(log: Path, time: int) -> None:
+    log.write_bytes(lines(1, 2, 3))
+    shutil.copy(log, log.with_name("log.jsonl.1"))
+    os.utime(log.with_name("log.jsonl.1"), (time, time))
+    following = reader(log.with_name("log.jsonl*"), ReadLimits(chunk=100, look=100))
+    assert following.look() == [1]
+    assert following.cursors.keys() == {str(log)}
+    rewritten(log, lines(4))
+    assert sorted(following.look() + following.look()) == [2, 3, 4]
+
+
+# ── between what one sees and what one reads ──────────────────────────────────────────────────────
+
+
+def halfway(following: LogReader, between: Callable[[], object]) -> list[int]:
+    """Look at `a.jsonl`, which is older, then let something happen before the others are read."""
+    batches = following.source.read_new(following.cursors, now=0)
+    read = [next(batches)]
+    assert Path(read[0].path).name == "a.jsonl"
+    between()
+    read += batches
+    following.keep(read)
+    return [number(batch, index) for batch in read for index in range(len(batch.calls))]
+
+
+@pytest.fixture
+def both(log: Path, following: LogReader) -> LogReader:
+    """A reader of `a.jsonl` and `log.jsonl` that has read calls 1 to 3 of the latter."""
+    older = log.with_name("a.jsonl")
+    older.touch()
+    os.utime(older, (0, 0))
+    return replace(following, source=reader(log.with_name("*.jsonl")).source)
+
+
+def test_a_rotated_file_that_moves_on_meanwhile_is_read_at_the_next_look(log: Path, both: LogReader) -> None:
+    """Its successor is not read before it."""
+    append(log, lines(4))
+    rotated = log.rename(log.with_name("log.jsonl.1"))
+    log.write_bytes(lines(5))
+    assert halfway(both, lambda: rotated.rename(log.with_name("log.jsonl.2"))) == []
+    assert both.look() == [4, 5]
+
+
+def test_a_log_that_is_truncated_meanwhile_is_read_at_the_next_look(log: Path, both: LogReader) -> None:
+    append(log, lines(4))
+
+    def copy_and_truncate_it() -> None:
+        shutil.copy(log, log.with_name("log.jsonl.1"))
+        rewritten(log, lines(5, 6, 7, 8, 9))
+
+    assert halfway(both, copy_and_truncate_it) == []
+    assert both.look() == [4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("successor", [b"", lines(5)], ids=["no successor yet", "a successor"])
+def test_a_log_that_is_renamed_meanwhile_is_read_at_the_next_look(
+    log: Path, both: LogReader, successor: bytes
+) -> None:
+    append(log, lines(4))
+
+    def rename_it() -> None:
+        log.rename(log.with_name("log.jsonl.1"))
+        if successor:
+            log.write_bytes(successor)
+
+    assert halfway(both, rename_it) == []
+    assert both.look() == ([4, 5] if successor else [4])
+
+
+def test_a_log_that_shrinks_while_it_is_read_is_read_as_far_as_it_goes(log: Path) -> None:
+    log.write_bytes(lines(*range(100)))
+    following = reader(log, SMALL)
+    batches = following.source.read_new({}, now=0)
+    read = [next(batches)]
+    os.truncate(log, len(lines(*range(10))))
+    read += batches
+    following.keep(read)
+    assert sum(len(batch.calls) for batch in read) == 10
+    append(log, lines(10))
+    assert following.look() == [10]
+
+
+# ── however it happens ────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(slots=True, kw_only=True)
+class Writer:
+    """Writes a log and lets it be rotated, by renaming or by copying and truncating; time is what it says."""
+
+    log: Path
+    clock: int = 0
+    written: int = 0
+    rotations: int = 0
+    is_copying: bool = False
+
+    def write(self, count: int) -> None:
+        append(self.log, lines(*range(self.written, self.written + count)))
+        self._touch(self.log)
+        self.written += count
+
+    def rename(self) -> None:
+        self.truncate()
+        self._shift()
+        if self.log.exists():
+            self.log.rename(f"{self.log}.1")
+
+    def copy(self) -> None:
+        """A part of it first, all of it when called again."""
+        if not self.log.exists():
+            return
+        content = self.log.read_bytes()
+        if not self.is_copying:
+            self._shift()
+        Path(f"{self.log}.1").write_bytes(content if self.is_copying else content[: len(content) * 2 // 3])
+        self._touch(Path(f"{self.log}.1"))
+        self.is_copying = True
+
+    def truncate(self) -> None:
+        """End what `copy` began."""
+        if self.is_copying:
+            self.copy()
+            os.truncate(self.log, 0)
+            self.is_copying = False
+
+    def _shift(self) -> None:
+        for n in range(self.rotations, 0, -1):
+            if Path(f"{self.log}.{n}").exists():
+                Path(f"{self.log}.{n}").rename(f"{self.log}.{n + 1}")
+        self.rotations += 1
+
+    def _touch(self, path: Path) -> None:
+        self.clock += 1
+        os.utime(path, (self.clock, self.clock))
+
+
+events = st.one_of(st.integers(1, 40), st.sampled_from(["look", "rename", "copy", "truncate"]))
+
+
+@pytest.mark.parametrize("pattern", ["log.jsonl*", "log.jsonl"])
+@given(happened=st.lists(events, max_size=20))
+def test_however_logs_are_rotated_each_call_is_read_once_and_in_order(
+    pattern: str, happened: list[int | str]
+) -> None:
+    """If rotated files are not found by the pattern: as long as one looks between two rotations."""
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log.jsonl")
-        following = reader(Path(folder, "log.jsonl*"), SMALL)
-        written = rotations = 0
+        writer = Writer(log=Path(folder, "log.jsonl"))
+        following = reader(Path(folder, pattern), SMALL)
         read: list[int] = []
-        for clock, event in enumerate([*events, "look"]):
+        for event in [*happened, "look"]:
+            if event in {"rename", "truncate"} and not pattern.endswith("*"):
+                read += following.look()
             match event:
                 case int():
-                    append(log, lines(*range(written, written + event)))
-                    os.utime(log, (clock, clock))
-                    written += event
+                    writer.write(event)
                 case "look":
                     read += following.look()
                 case "rename":
-                    rename(log, rotations)
-                    rotations += 1
+                    writer.rename()
+                case "copy":
+                    writer.copy()
                 case _:
-                    copy_and_truncate(log, rotations)
-                    rotations += 1
-        assert read == list(range(written))
+                    writer.truncate()
+        assert read == list(range(writer.written))
+        assert following.unreadable == 0

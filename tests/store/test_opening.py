@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.store.database import FILE_NAME, StoreError, open_database
+from jobs.store.database import FILE_NAME, open_database
+from jobs.store.opening import StoreError
 from tests.store.rows import a_session
 
 

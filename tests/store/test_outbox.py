@@ -196,6 +196,18 @@ async def test_a_message_that_was_never_sent_is_nobodys_target(store: Database) 
     assert queued.target_message is None
 
 
+async def test_an_edit_that_was_given_up_does_not_hide_the_message_it_was_for(store: Database) -> None:
+    (first,) = await put(store, message("one"))
+    async with store.transaction() as tables:
+        await send(tables, first, as_message=41)
+    (edit,) = await put(store, message("two", Mode.EDIT))
+    async with store.transaction() as tables:
+        await tables.outbox.park(edit, "no")
+    await put(store, message("three", Mode.EDIT))
+    (queued,) = await store.reading.outbox.due(NOON, MANY)
+    assert queued.target_message == 41
+
+
 async def test_a_message_can_name_its_target_itself(store: Database) -> None:
     await put(store, message("answer", Mode.REPLY, subject=None, target=7))
     (queued,) = await store.reading.outbox.due(NOON, MANY)

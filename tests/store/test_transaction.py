@@ -44,10 +44,14 @@ async def test_it_is_undone_when_its_block_raises(store: Database) -> None:
 async def test_it_is_undone_when_a_statement_fails(store: Database) -> None:
     async with store.transaction() as tables:
         session = await tables.sessions.save(a_session())
-    with pytest.raises(sqlite3.IntegrityError):
+
+    async def write_and_save_it_again() -> None:
         async with store.transaction() as tables:
             await tables.cursors.save("gateway", {"a": CURSOR})
             await tables.sessions.save(a_session())
+
+    with pytest.raises(sqlite3.IntegrityError):
+        await write_and_save_it_again()
     assert await written(store) == set()
     assert await store.reading.sessions.get(session.id) == session
 

@@ -16,7 +16,6 @@ from tests.store.rows import a_session, an_incident
 
 drawing = settings(
     max_examples=40,
-    deadline=None,
     # Each example undoes what it did: the database may be shared.
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -156,6 +155,30 @@ async def test_the_stop_that_is_only_intended_is_found(undone: Undone) -> None:
         assert await tables.stops.intended_of(session.id) == first
         await tables.stops.save(replace(first, state=first.state.WATCHED))
         assert await tables.stops.intended_of(session.id) is None
+
+
+async def test_sessions_are_saved_together_new_ones_and_known_ones(undone: Undone) -> None:
+    async with undone() as tables:
+        known = await tables.sessions.save(a_session(session="s-1"))
+        await tables.sessions.save_all([a_session(session="s-2"), replace(known, errors=7)])
+        await tables.sessions.save_all([])
+        found = await tables.sessions.of_source("gateway", ["s-1", "s-2"])
+    assert found["s-1"] == replace(known, errors=7)
+    assert found["s-2"] == replace(a_session(session="s-2"), id=found["s-2"].id)
+
+
+async def test_the_latest_stop_of_each_session_is_found(undone: Undone) -> None:
+    async with undone() as tables:
+        one, other, never = await _saved(tables, *(a_session(session=f"s-{n}") for n in range(3)))
+        latest = []
+        for session in (one, one, other):
+            stop = await tables.stops.add(Stop.intended(session, None, ordered_by=None, now=1))
+            stop = replace(stop, state=stop.state.OVER)
+            await tables.stops.save(stop)
+            latest.append(stop)
+        assert await tables.stops.latest_of([one.id, other.id, never.id]) == latest[1:]
+        assert await tables.stops.latest_of([other.id]) == latest[2:]
+        assert await tables.stops.latest_of([]) == []
 
 
 @pytest.mark.parametrize("text", ["", "\0", "😀", "\u202e", "a" * 100_000])

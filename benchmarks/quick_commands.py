@@ -1,0 +1,47 @@
+"""How quickly the commands start that a hook, a script or a health check runs again and again.
+
+- Time of `loopwarden --version` over that of `python -c "import argparse, sqlite3"`: wanted <= 3.
+- The same for `loopwarden health` (which finds no bot running, and says so): wanted <= 3.
+"""
+
+import asyncio
+import os
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from benchmarks.rounds import Side, fastest, report
+
+_ROUNDS: Final = 25
+_LOOPWARDEN: Final = str(Path(sys.executable).with_name("loopwarden"))
+
+
+def _running(*argv: str, data: str) -> Side:
+    environment = os.environ | {"LOOPWARDEN_DATA_DIR": data}
+
+    async def run() -> float:
+        start = perf_counter()
+        process = await asyncio.create_subprocess_exec(*argv, env=environment, stdout=DEVNULL, stderr=DEVNULL)
+        await process.wait()
+        return perf_counter() - start
+
+    return run
+
+
+async def _main() -> None:
+    with tempfile.TemporaryDirectory() as data:
+        python, version, health = await fastest(
+            _ROUNDS,
+            _running(sys.executable, "-c", "import argparse, sqlite3", data=data),
+            _running(_LOOPWARDEN, "--version", data=data),
+            _running(_LOOPWARDEN, "health", data=data),
+        )
+    report("loopwarden --version / python that imports argparse and sqlite3", version / python, "<= 3.00")
+    report("loopwarden health / the same", health / python, "<= 3.00")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

@@ -1,0 +1,60 @@
+"""How fast a log is read from its start, rule and all, against decoding its lines with `orjson.loads`.
+
+The scan finds a log of 100 MB that it has never seen, of several agents, in a new database.
+
+- Time to read the file line by line through orjson over the time of the scan: wanted >= 0.8.
+- The same with the lines already in memory, nothing but `loads`: told for comparison.
+"""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import orjson
+
+from benchmarks.gateway_log import MB, append, lines, up_to
+from benchmarks.guard import guarding, make_room
+from benchmarks.rounds import fastest, report
+from bot.clock import SystemClock
+
+_ROUNDS: Final = 7
+_AGENTS: Final = 5
+
+
+async def _main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_room(folder, 300 * MB)
+        log = folder / "log.jsonl"
+        append(log, up_to(100 * MB, lines(_AGENTS, SystemClock().now() - 48 * 3600)))
+        in_memory = log.read_bytes().splitlines()
+
+        async def scan_it() -> float:
+            with tempfile.TemporaryDirectory(dir=folder) as data:
+                async with guarding(Path(data), log) as scan:
+                    start = perf_counter()
+                    await scan()
+                    return perf_counter() - start
+
+        async def decode_file() -> float:
+            start = perf_counter()
+            with log.open("rb") as file:
+                for line in file:
+                    orjson.loads(line)
+            return perf_counter() - start
+
+        async def decode_memory() -> float:
+            start = perf_counter()
+            for line in in_memory:
+                orjson.loads(line)
+            return perf_counter() - start
+
+        scanned, file, memory = await fastest(_ROUNDS, scan_it, decode_file, decode_memory)
+    report("100 MB log from its start: orjson.loads line by line / scan", file / scanned, ">= 0.80")
+    report("  lines in memory, orjson.loads alone / scan", memory / scanned, "(for comparison)")
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

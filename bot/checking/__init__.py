@@ -1,0 +1,1 @@
+"""`loopwarden check`: would `loopwarden run` work, and what is to be mended? It looks and changes nothing."""

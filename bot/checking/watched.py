@@ -1,0 +1,137 @@
+"""The watch list and its sources: what is in the logs now, seen as the scan would see it."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from bot.checking.finding import Finding, error, fine, foreign, warning
+from bot.views.measure import moment, plural, span
+from jobs.ports import Cursor
+from jobs.sources.pattern import find_files
+from jobs.sources.registry import FORMATS, build_source
+from jobs.sources.tail import near_end
+from jobs.thrash.policy import OnDetection
+from jobs.watchlist import ProcessSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
+
+_WATCHLIST: Final = "watch list"
+_LOOKED_AT: Final = 50
+"""Files of one source, the newest."""
+_ENOUGH: Final = 1 << 20
+"""Bytes at the end of a file."""
+_PROBLEMS_SHOWN: Final = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class _Glance:
+    """What the ends of a source's files hold."""
+
+    files: set[str] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set)
+    last_ts: float | None = None
+    """Of the newest call, by the log's own clock."""
+    names_pid: bool = False
+    unreadable: int = 0
+    """Lines."""
+    problems: Sequence[str] = ()
+
+
+def read_for_check(path: Path) -> tuple[Watchlist | None, Finding]:
+    """Read the watch list; return None with the reason if `loopwarden run` would refuse it."""
+    try:
+        watchlist = read_watchlist(path, FORMATS)
+    except WatchlistError as wrong:
+        mend = "loopwarden.example.toml shows every field; copy it to begin with"
+        return None, error(_WATCHLIST, foreign(str(wrong), 400), mend)
+    counted = f"{plural(len(watchlist.sources), 'source')}, {plural(len(watchlist.killers), 'killer')}"
+    return watchlist, fine(_WATCHLIST, f"{foreign(str(path))}: {counted}")
+
+
+def check_source(
+    spec: SourceSpec, watchlist: Watchlist, on_detection: OnDetection, now: float, zone: ZoneInfo
+) -> Iterator[Finding]:
+    """Look at a source's newest files, and at what could be done about the sessions in them."""
+    subject, seen = f"source {foreign(spec.name)}", _glance(spec, now)
+    if seen.files or not seen.problems:
+        yield _reading(subject, spec, seen, now, zone)
+    if seen.unreadable and seen.last_ts is not None:
+        says = f"{plural(seen.unreadable, 'line')} of those looked at cannot be read and will be skipped"
+        yield warning(subject, says, "see what else writes to these files, and whether `format` is right")
+    shown = seen.problems[:_PROBLEMS_SHOWN]
+    more = len(seen.problems) - len(shown)
+    for index, problem in enumerate(shown, start=1):
+        others = f" (and {more} more)" if more and index == len(shown) else ""
+        mend = "let this user read it, or narrow `path` to what are logs"
+        yield error(subject, f"{foreign(problem, 300)}{others}", mend)
+    yield _stopping(subject, spec, watchlist, seen, spec.on_detection or on_detection)
+
+
+def _reading(subject: str, spec: SourceSpec, seen: _Glance, now: float, zone: ZoneInfo) -> Finding:
+    if not seen.files:
+        says = f"there is no file at {foreign(spec.path)} yet"
+        return warning(subject, says, "nothing to do if no agent has logged yet; else correct `path`")
+    files = plural(len(seen.files), "file")
+    if len(seen.files) > _LOOKED_AT:
+        files += f" (the newest {_LOOKED_AT} looked at)"
+    if seen.last_ts is not None:
+        ago = f" ({span(now - seen.last_ts)} ago)" if seen.last_ts <= now else ""
+        last = f"{moment(seen.last_ts, now, zone)}{ago}"
+        return fine(subject, f"{files}, {plural(len(seen.sessions), 'session')}, last call {last}")
+    if seen.unreadable:
+        says = f"{files}, and none of the {plural(seen.unreadable, 'line')} looked at is one of format {spec.format}"
+        return error(subject, says, "correct `format`, or narrow `path` to what are logs")
+    return fine(subject, f"{files}, no calls in them yet")
+
+
+def _stopping(
+    subject: str, spec: SourceSpec, watchlist: Watchlist, seen: _Glance, on_detection: OnDetection
+) -> Finding:
+    if spec.killer is None:
+        mend = "name a `killer` if its agents are to be stopped"
+        return warning(subject, "observed only: it has no killer, so nothing is ever stopped", mend)
+    killer = watchlist.killers[spec.killer]
+    needs_pid = isinstance(killer, ProcessSpec) and killer.pid_file is None
+    if needs_pid and seen.last_ts is not None and not seen.names_pid:
+        says = (
+            f"no call names a `pid`, and killer {foreign(spec.killer)} has no pid_file: it could stop nothing"
+        )
+        return error(subject, says, "let the agents log their `pid`, or give the killer a `pid_file`")
+    return fine(subject, f"on a detection: {on_detection}, by killer {foreign(spec.killer)}")
+
+
+def _glance(spec: SourceSpec, now: float) -> _Glance:
+    seen, source, unreadable = _Glance(), build_source(spec), dict[str, int]()
+    for batch in source.read_new(_places(spec.path, now), now):
+        seen.files.add(batch.path)
+        unreadable[batch.path] = batch.cursor.unreadable
+        for call in batch.calls:
+            seen.sessions.add(call.session)
+            seen.names_pid |= call.pid is not None
+            seen.last_ts = max(call.ts, seen.last_ts or 0)
+    seen.unreadable = sum(unreadable.values())
+    seen.problems = source.problems()
+    return seen
+
+
+def _places(pattern: str, now: float) -> dict[str, Cursor]:
+    """Return where to begin in each file: near its end, or at its end if enough others are newer."""
+    found = [(path, seen) for path in find_files(pattern, []) if (seen := _regular(path))]
+    found.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
+    places = {}
+    for rank, (path, seen) in enumerate(found):
+        # What cannot be opened gets no place: reading it will say why.
+        with suppress(OSError):
+            places[path] = near_end(path, seen, _ENOUGH if rank < _LOOKED_AT else 0, now)
+    return places
+
+
+def _regular(path: str) -> os.stat_result | None:
+    try:
+        seen = Path(path).stat()
+    except OSError:
+        return None
+    return seen if stat.S_ISREG(seen.st_mode) else None

@@ -1,0 +1,232 @@
+"""A person stops an agent: the question, the second press, and everything that makes the second press void."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.console import Shown
+from bot.settings import Chat
+from tests.bot.room import AGENT, COLLEAGUE, GROUP, STRANGER, Agent, Room, SpawnAgent, open_room
+
+ORDERED = "⏳ The stop was ordered; the report follows."
+SPENT = "That button was used already."
+FOREIGN = "Only who asked can confirm, and only under their own question. Nothing was done."
+EXPIRED = "Too late, the question has expired. Nothing was done; ask again with /kill ID."
+UNKNOWN = "That confirmation is not known. Ask again with /kill ID."
+
+
+@pytest.fixture
+def agent(spawn_agent: SpawnAgent) -> Agent:
+    return spawn_agent()
+
+
+async def asked(room: Room, agent: Agent) -> Shown:
+    """Log a call of an agent, and let /kill ask whether to stop it."""
+    room.call(pid=agent.pid)
+    await room.scan()
+    return await room.ask("/kill 1")
+
+
+async def lives(room: Room, agent: Agent) -> bool:
+    """Whether an agent has survived all that was ordered so far."""
+    await room.stop_agents()
+    return agent.poll() is None
+
+
+# ── the question ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_kill_asks_before_anything_is_done(room: Room, agent: Agent) -> None:
+    room.call(pid=agent.pid, sessionId="s-1")
+    await room.scan()
+    room.clock.go_on(12)
+    for id_ in ("1", "#1", AGENT, "s-1"):
+        question = await room.ask(f"/kill {id_}")
+        assert question.text.splitlines() == [
+            "Stop worker-3?",
+            f"Source gateway, session 1, process {agent.pid}",
+            "Last call 12 s ago. The button works once, for 60 s.",
+        ]
+        assert list(question.buttons) == ["Stop it", "Cancel"]
+    assert await lives(room, agent)
+
+
+async def test_kill_under_an_alert_asks_as_well(room: Room, agent: Agent) -> None:
+    [alert] = await room.thrash(pid=agent.pid)
+    [question] = await room.press(alert, "Kill")
+    assert question.text.startswith("Stop worker-3?")
+    assert question.reply_to == alert.id
+    assert await lives(room, agent)
+
+
+async def test_kill_under_an_agent_asks_as_well(room: Room, agent: Agent) -> None:
+    room.call(pid=agent.pid)
+    await room.scan()
+    card = await room.ask("/agent 1")
+    [question] = await room.press(card, "Kill")
+    assert question.text.startswith("Stop worker-3?")
+    assert await lives(room, agent)
+
+
+async def test_every_question_has_a_nonce_of_its_own(room: Room, agent: Agent) -> None:
+    first = await asked(room, agent)
+    second = await room.ask("/kill 1")
+    assert first.buttons["Stop it"] != second.buttons["Stop it"]
+
+
+# ── the second press ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_second_press_stops_the_process(room: Room, agent: Agent) -> None:
+    question = await asked(room, agent)
+    room.clock.go_on(60)
+    [answer] = await room.press(question, "Stop it")
+    assert (answer.id, answer.text, answer.buttons) == (question.id, ORDERED, {})
+    [report] = await room.stop_agents()
+    assert agent.wait(10) == -15
+    assert report.text.startswith(f"🛑 Stopped: worker-3\nprocess {agent.pid} has exited")
+    assert "Reason ordered, ordered by user 1" in report.text
+
+
+async def test_a_stopped_agent_is_shown_as_one(room: Room, agent: Agent) -> None:
+    """The list, the session and the question before another stop say so, until it makes a call again."""
+    question = await asked(room, agent)
+    await room.press(question, "Stop it")
+    await room.stop_agents()
+    assert "🛑 1 worker-3" in (await room.ask("/agents")).text
+    assert "It was stopped and has made no call since." in (await room.ask("/agent 1")).text
+    assert "It was stopped already and has made no call since." in (await room.ask("/kill 1")).text
+    room.clock.go_on(30)
+    room.call(pid=agent.pid)
+    await room.scan()
+    assert "🛑" not in (await room.ask("/agents")).text
+
+
+async def test_a_stop_ordered_under_an_alert_is_about_its_incident(room: Room, agent: Agent) -> None:
+    [alert] = await room.thrash(pid=agent.pid)
+    [question] = await room.press(alert, "Kill")
+    edited, answer = sorted(await room.press(question, "Stop it"), key=lambda shown: shown.id)
+    assert answer.text == ORDERED
+    assert edited.id == alert.id
+    assert edited.text.startswith("⏳ worker-3 is being stopped")
+    _, report = await room.stop_agents()
+    assert report.reply_to == alert.id
+    assert "Reason thrash_loop:7, ordered by user 1" in report.text
+
+
+async def test_cancel_does_nothing_and_takes_the_buttons_away(room: Room, agent: Agent) -> None:
+    question = await asked(room, agent)
+    stop_it = dict(question.buttons)
+    [answer] = await room.press(question, "Cancel")
+    assert (answer.id, answer.text, answer.buttons) == (question.id, "Cancelled, nothing was done.", {})
+    answer.buttons = stop_it
+    [refusal] = await room.press(answer, "Stop it")
+    assert SPENT in refusal.text
+    assert await lives(room, agent)
+
+
+# ── what makes it void ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_press_after_a_minute_is_too_late(room: Room, agent: Agent) -> None:
+    question = await asked(room, agent)
+    room.clock.go_on(60.1)
+    [answer] = await room.press(question, "Stop it")
+    assert (answer.id, answer.text, answer.buttons) == (question.id, EXPIRED, {})
+    assert await lives(room, agent)
+
+
+async def test_a_second_use_is_refused_and_leaves_the_first_as_it_was(room: Room, agent: Agent) -> None:
+    """Two taps in a row must not end in a message that says nothing was done."""
+    question = await asked(room, agent)
+    again = replace(question)
+    await room.press(question, "Stop it")
+    [answer] = await room.press(again, "Stop it")
+    assert SPENT in answer.text
+    assert answer.reply_to == question.id
+    assert question.text == ORDERED
+    await room.stop_agents()
+    assert agent.wait(10) == -15
+    assert await room.stop_agents() == []
+
+
+async def test_only_who_asked_can_confirm(tmp_path: Path, agent: Agent) -> None:
+    async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        room.call(pid=agent.pid)
+        await room.scan()
+        [question] = await room.type("/kill 1", chat=GROUP)
+        [answer] = await room.press(question, "Stop it", person=COLLEAGUE)
+        assert (answer.text, answer.reply_to) == (FOREIGN, question.id)
+        assert "Stop it" in question.buttons
+        assert await room.press(question, "Stop it", person=STRANGER) == []
+        assert await lives(room, agent)
+        [answer] = await room.press(question, "Stop it")
+        assert answer.text == ORDERED
+
+
+async def test_a_press_in_another_message_is_refused(room: Room, agent: Agent) -> None:
+    question = await asked(room, agent)
+    other = await room.ask("/help")
+    other.buttons = question.buttons
+    [answer] = await room.press(other, "Stop it")
+    assert (answer.text, answer.reply_to) == (FOREIGN, other.id)
+    assert await lives(room, agent)
+
+
+async def test_a_press_in_another_chat_is_refused(tmp_path: Path, agent: Agent) -> None:
+    async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        question = await asked(room, agent)
+        [answer] = await room.press(replace(question, chat=GROUP), "Stop it")
+        assert (answer.text, answer.chat) == (FOREIGN, GROUP)
+        assert await lives(room, agent)
+
+
+async def test_an_agent_that_was_restarted_in_between_is_not_stopped(
+    room: Room, agent: Agent, spawn_agent: SpawnAgent
+) -> None:
+    successor = spawn_agent()
+    question = await asked(room, agent)
+    room.call(pid=successor.pid)
+    await room.scan()
+    [answer] = await room.press(question, "Stop it")
+    assert answer.text.startswith("Nothing was stopped: another process has taken this session over")
+    assert await lives(room, agent)
+    assert await lives(room, successor)
+
+
+async def test_a_source_that_has_lost_its_killer_in_between_is_not_stopped(room: Room, agent: Agent) -> None:
+    question = await asked(room, agent)
+    watchlist = room.folder / "loopwarden.toml"
+    watchlist.write_text(watchlist.read_text().replace('killer = "stopper"', ""))
+    await room.scan()
+    [answer] = await room.press(question, "Stop it")
+    assert answer.text == "Nothing was stopped: this source has no killer in the watch list."
+    assert await lives(room, agent)
+
+
+async def test_a_stop_that_is_under_way_is_not_ordered_twice(room: Room, agent: Agent) -> None:
+    first = await asked(room, agent)
+    second = await room.ask("/kill 1")
+    await room.press(first, "Stop it")
+    [answer] = await room.press(second, "Stop it")
+    assert answer.text == "It is being stopped already."
+
+
+async def test_a_made_up_nonce_is_refused(room: Room, agent: Agent) -> None:
+    question = await asked(room, agent)
+    question.buttons["Forged"] = re.sub(r"^c:[^:]+", "c:AAAAAAAAAAAAAAAA", question.buttons["Stop it"])
+    [answer] = await room.press(question, "Forged")
+    assert answer.text == UNKNOWN
+    assert await lives(room, agent)
+
+
+async def test_a_question_outlives_a_restart_of_the_bot(tmp_path: Path, agent: Agent) -> None:
+    async with open_room(tmp_path) as room:
+        question = await asked(room, agent)
+    async with open_room(tmp_path, before=room) as again:
+        [answer] = await again.press(question, "Stop it")
+        assert answer.text == ORDERED
+        await again.stop_agents()
+    assert agent.wait(10) == -15

@@ -1,0 +1,332 @@
+"""Every screen, whatever agents, tools and sources call themselves."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from aiogram.filters.callback_data import CallbackData
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.callbacks import ConfirmButton, IncidentButton, IncidentVerb, KillButton
+from bot.views import agent, incident, measure, notice, status, stop
+from bot.views.screen import Screen
+from bot.views.status import SourceStatus, Status
+from bot.views.text import MESSAGE_LIMIT, units
+from jobs.agent_stop import Order
+from jobs.alert.notice import (
+    AnyNotice,
+    AskNotice,
+    BackNotice,
+    IncidentNotice,
+    JobFailedNotice,
+    Outlook,
+    StillRunningNotice,
+    StopNotice,
+    StorageNotice,
+    WatchlistNotice,
+)
+from jobs.ports import Outcome, Session
+from jobs.schedule import Runs
+from jobs.thrash.incident import Incident, IncidentStatus
+from jobs.thrash.locality import LocalityState, SeenCall
+from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.streak import Ended, Streak
+from tests.bot.hostile import is_harmless, texts
+from tests.botapi import read_buttons, read_text
+
+UTC_ZONE = ZoneInfo("UTC")
+NOW = datetime(2100, 5, 1, 12, tzinfo=UTC).timestamp()
+MARK = "ξ"
+"""In every foreign text, and in none of ours."""
+LARGEST_ID = 2**63 - 1
+
+# ── values with foreign text in them ──────────────────────────────────────────────────────────────
+
+foreign = texts(40).map(lambda text: f"{MARK}{text}{MARK}")
+ids = st.integers(1, LARGEST_ID)
+counts = st.integers(0, 10**12)
+moments = st.floats(0, 253_402_300_799)
+
+incidents = st.builds(
+    Incident,
+    id=ids,
+    session_id=ids,
+    agent=foreign,
+    source=foreign,
+    opened_at=moments,
+    updated_at=moments,
+    first_call=counts,
+    first_ts=moments,
+    tokens_before=st.none() | counts,
+    kind=st.just("thrash_loop"),
+    tool=foreign,
+    score=counts,
+    steps=counts,
+    calls=counts,
+    newest_ts=moments,
+    tokens=st.none() | counts,
+    status=st.sampled_from(IncidentStatus),
+    ended=st.none() | st.sampled_from(Ended),
+    snoozed_until=st.none() | moments,
+    closed_at=st.none() | moments,
+)
+calls = st.builds(
+    SeenCall,
+    number=counts,
+    ts=moments,
+    tool=foreign,
+    identity=foreign,
+    is_hash=st.booleans(),
+    is_error=st.booleans(),
+)
+memories = st.builds(
+    LocalityState,
+    calls=counts,
+    tokens=st.none() | counts,
+    recent=st.lists(calls, max_size=20).map(tuple),
+)
+sessions = st.builds(
+    Session,
+    id=ids,
+    source=foreign,
+    session=foreign,
+    agent=foreign,
+    parent=st.none() | foreign,
+    pid=st.none() | st.integers(1, 2**31),
+    pid_since_ts=st.none() | moments,
+    first_ts=moments,
+    last_ts=moments,
+    seen_at=moments,
+    errors=counts,
+    memory=st.builds(LocalityState, calls=counts, tokens=st.none() | counts, recent=st.just(())),
+    streak=st.builds(Streak, steps=counts),
+)
+policies = st.builds(ThrashPolicy, last=st.integers(2, 100), on_detection=st.sampled_from(OnDetection))
+outlooks = st.builds(
+    Outlook, can_stop=st.booleans(), on_detection=st.sampled_from(OnDetection), kill_after=counts
+)
+notices: st.SearchStrategy[AnyNotice] = st.one_of(
+    st.builds(IncidentNotice, incident=incidents, outlook=outlooks),
+    st.builds(AskNotice, incident=incidents, stops_at=moments),
+    st.builds(
+        StopNotice,
+        session=ids,
+        agent=foreign,
+        source=foreign,
+        incident=st.none() | incidents,
+        reason=foreign,
+        outcome=st.sampled_from(Outcome),
+        detail=foreign,
+        took=st.floats(0, 1e6),
+        ordered_by=st.none() | ids,
+        escalated=st.booleans(),
+    ),
+    st.builds(
+        StillRunningNotice,
+        session=ids,
+        agent=foreign,
+        source=foreign,
+        incident=st.none() | ids,
+        pid=st.none() | ids,
+        newest_ts=moments,
+        stopped_at=moments,
+        escalating=st.booleans(),
+    ),
+    st.builds(WatchlistNotice, error=st.none() | foreign),
+    st.builds(StorageNotice, trouble=st.none() | foreign, set_aside=st.none() | foreign),
+    st.builds(
+        BackNotice, since=moments, back_at=moments, incidents=st.lists(incidents, max_size=12).map(tuple)
+    ),
+    st.builds(JobFailedNotice, job=st.just("thrash_scan"), error=foreign),
+)
+runs = st.builds(Runs, worked_at=st.none() | moments, took=st.floats(0, 1e4), failures=counts, error=foreign)
+sources = st.builds(
+    SourceStatus,
+    name=foreign,
+    files=counts,
+    sessions=counts,
+    unreadable=st.dictionaries(foreign, counts, max_size=5),
+    stops=st.just("on detection stop"),
+    problems=st.lists(foreign, max_size=8),
+)
+states = st.builds(
+    Status,
+    started_at=moments,
+    scan=runs,
+    other_jobs=st.dictionaries(st.sampled_from(["agent_stop", "alert_delivery"]), runs),
+    sources=st.lists(sources, max_size=8),
+    watchlist_error=st.none() | foreign,
+    open_incidents=counts,
+    waiting=counts,
+    parked=counts,
+    refused=counts,
+)
+
+
+few = settings(max_examples=40)
+"""Each of these values holds a dozen texts."""
+
+
+def assert_safe(shown: Screen) -> None:
+    """A screen that the server takes, in which foreign text cannot be taken for anything else."""
+    assert units(shown.text) <= MESSAGE_LIMIT
+    # Our own symbols have variation selectors.
+    assert is_harmless(shown.text.replace("\ufe0f", ""))
+    assert {entity.type for entity in shown.entities} <= {"bold", "code"}
+    as_sent = shown.model_dump(exclude_none=True, mode="json")
+    read_text(as_sent, too_long="too long")
+    read_buttons({"reply_markup": as_sent.get("keyboard", {})})
+    assert MARK not in outside_code(shown)
+    assert MARK not in str(as_sent.get("keyboard", ""))
+
+
+def outside_code(shown: Screen) -> str:
+    left = shown.text.encode("utf-16-le")
+    for entity in shown.entities:
+        if entity.type == "code":
+            start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
+            left = left[:start] + b" \x00" * entity.length + left[end:]
+    return left.decode("utf-16-le")
+
+
+# ── the screens ───────────────────────────────────────────────────────────────────────────────────
+
+
+@few
+@given(notices)
+def test_what_the_jobs_have_to_say_is_safe(told: AnyNotice) -> None:
+    assert_safe(notice.render(told, NOW, UTC_ZONE))
+
+
+@few
+@given(st.lists(incidents, max_size=10))
+def test_the_list_of_incidents_is_safe(shown: Sequence[Incident]) -> None:
+    assert_safe(incident.incident_list(shown, NOW, UTC_ZONE))
+
+
+@few
+@given(incidents, sessions, memories, policies)
+def test_the_details_of_an_incident_are_safe(
+    shown: Incident, about: Session, memory: LocalityState, policy: ThrashPolicy
+) -> None:
+    about = replace(about, memory=memory)
+    assert_safe(incident.details(shown, about, policy, NOW, UTC_ZONE))
+
+
+@few
+@given(st.lists(sessions, max_size=20), counts)
+def test_the_list_of_sessions_is_safe(shown: Sequence[Session], more: int) -> None:
+    assert_safe(agent.agent_list(shown, {session.id for session in shown}, more, NOW))
+
+
+@few
+@given(shown=sessions, memory=memories, policy=policies, is_stopped=st.booleans(), can_stop=st.booleans())
+def test_a_session_is_safe(
+    shown: Session, memory: LocalityState, policy: ThrashPolicy, *, is_stopped: bool, can_stop: bool
+) -> None:
+    shown = replace(shown, memory=memory)
+    assert_safe(agent.agent(shown, policy, NOW, UTC_ZONE, is_stopped=is_stopped, can_stop=can_stop))
+
+
+@few
+@given(foreign, st.lists(sessions, max_size=20))
+def test_words_that_lead_nowhere_are_repeated_safely(words: str, found: Sequence[Session]) -> None:
+    assert_safe(agent.not_found(words))
+    assert_safe(agent.ambiguous(words, found, NOW))
+
+
+@few
+@given(about=sessions, is_stopped=st.booleans())
+def test_the_question_before_a_stop_is_safe(about: Session, *, is_stopped: bool) -> None:
+    assert_safe(stop.confirmation(about, "A" * 16, 60, NOW, is_stopped=is_stopped))
+
+
+@few
+@given(states)
+def test_the_status_is_safe(state: Status) -> None:
+    assert_safe(status.status(state, NOW, UTC_ZONE))
+
+
+@pytest.mark.parametrize("text", ["", "\u200b", "\x1b[0m"])
+def test_a_text_of_which_nothing_is_left_is_still_a_message(text: str) -> None:
+    assert_safe(agent.not_found(text))
+    assert_safe(agent.ambiguous(text, [], NOW))
+    assert_safe(notice.render(WatchlistNotice(error=text), NOW, UTC_ZONE))
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        (StorageNotice(trouble="disk full", set_aside=None), "The database cannot be used\ndisk full"),
+        (StorageNotice(trouble=None, set_aside="x.damaged"), "The damaged one was kept as x.damaged."),
+        (StorageNotice(trouble=None, set_aside=None), "The database can be used again."),
+    ],
+)
+def test_what_becomes_of_the_database_is_told(told: StorageNotice, said: str) -> None:
+    assert said in notice.render(told, NOW, UTC_ZONE).text
+
+
+@pytest.mark.parametrize(
+    "button",
+    [
+        *(IncidentButton(verb=verb, incident=LARGEST_ID) for verb in IncidentVerb),
+        KillButton(session=LARGEST_ID),
+        ConfirmButton(nonce=secrets.token_urlsafe(12), is_yes=True),
+    ],
+)
+def test_every_button_has_room_for_the_largest_id(button: CallbackData) -> None:
+    packed = button.pack()
+    assert len(packed.encode()) <= 64
+    assert type(button).unpack(packed) == button
+
+
+@pytest.mark.parametrize("shown", [*map(stop.refused, stop.Refusal), *map(stop.ordered, Order)])
+def test_every_answer_to_a_press_has_words(shown: Screen) -> None:
+    assert_safe(shown)
+
+
+# ── times and amounts ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (-5, "0 s"),
+        (0.4, "0 s"),
+        (59, "59 s"),
+        (59.6, "1 min"),
+        (125, "2 min 5 s"),
+        (3600, "1 h"),
+        (3725, "1 h 2 min"),
+        (86_399, "23 h 59 min"),
+        (86_400, "1 d"),
+        (90_000, "1 d 1 h"),
+    ],
+)
+def test_a_length_of_time_is_told_in_its_two_largest_units(seconds: float, shown: str) -> None:
+    assert measure.span(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("at", "zone", "shown"),
+    [
+        (NOW, "UTC", "12:00:00"),
+        (NOW, "Europe/Berlin", "14:00:00"),
+        (NOW - 86_400, "UTC", "2100-04-30 12:00"),
+        (NOW + 11 * 3600, "Europe/Berlin", "2100-05-02 01:00"),
+        (-1, "UTC", "?"),
+        (1e11, "UTC", "?"),
+        (float("nan"), "UTC", "?"),
+    ],
+)
+def test_a_moment_is_told_with_its_date_unless_that_is_today(at: float, zone: str, shown: str) -> None:
+    assert measure.moment(at, NOW, ZoneInfo(zone)) == shown
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "0 calls"), (1, "1 call"), (12_345, "12\u202f345 calls")])
+def test_an_amount_has_its_noun(number: int, shown: str) -> None:
+    assert measure.plural(number, "call") == shown

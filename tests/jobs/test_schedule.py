@@ -1,0 +1,218 @@
+"""The timetable: jobs run at once and at their beat, and a failure of one is nobody else's."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiosqlite
+import pytest
+
+from jobs import schedule
+from jobs.alert.notice import JobFailedNotice
+from jobs.schedule import Runs, Timed, Timetable
+from jobs.store.database import Database, open_database
+from tests.fakes import NOON, HandClock
+from tests.jobs.world import World
+
+HOUR = 3600.0
+SOON = 0.01
+PATIENCE = 60
+"""Seconds for what would otherwise never come."""
+
+
+@dataclass(kw_only=True)
+class Job:
+    """Fails as often as told; may take until it is let go."""
+
+    failures: list[Exception] = field(default_factory=list)
+    runs: int = 0
+    ended: int = 0
+    begun: asyncio.Condition = field(default_factory=asyncio.Condition)
+    may_end: asyncio.Event | None = None
+    """Given, a run waits for it."""
+
+    async def __call__(self) -> None:
+        async with self.begun:
+            self.runs += 1
+            self.begun.notify_all()
+        if self.may_end:
+            await self.may_end.wait()
+        self.ended += 1
+        if self.failures:
+            raise self.failures.pop(0)
+
+    async def has_begun(self, times: int = 1) -> None:
+        async with asyncio.timeout(PATIENCE), self.begun:
+            await self.begun.wait_for(lambda: self.runs >= times)
+
+
+def timed(
+    job: Job, every: float = HOUR, *, name: str = "job", overlapping: int = 1, is_told: bool = True
+) -> Timed:
+    return Timed(name=name, job=job, every=every, overlapping=overlapping, is_told=is_told)
+
+
+@asynccontextmanager
+async def running(store: Database, *jobs: Timed) -> AsyncIterator[Timetable]:
+    timetable = Timetable(jobs, store, HandClock())
+    timetable.start()
+    try:
+        yield timetable
+    finally:
+        await timetable.stop()
+
+
+# ── when ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_every_job_runs_at_once(store: Database) -> None:
+    """What a crash left open does not wait for a beat."""
+    one, other = Job(), Job()
+    async with running(store, timed(one, name="one"), timed(other, name="other")):
+        await one.has_begun()
+        await other.has_begun()
+
+
+async def test_a_job_runs_at_its_beat(store: Database) -> None:
+    job = Job()
+    async with running(store, timed(job, SOON)):
+        await job.has_begun(times=3)
+
+
+async def test_a_job_that_is_busy_is_left_out(store: Database) -> None:
+    busy, other = Job(may_end=asyncio.Event()), Job()
+    async with running(store, timed(busy, SOON, name="busy"), timed(other, SOON, name="other")):
+        await busy.has_begun()
+        await other.has_begun(times=5)
+        assert busy.runs == 1
+        assert busy.may_end is not None
+        busy.may_end.set()
+        await busy.has_begun(times=2)
+
+
+async def test_runs_of_a_job_overlap_as_far_as_allowed(store: Database) -> None:
+    busy, other = Job(may_end=asyncio.Event()), Job()
+    async with running(
+        store, timed(busy, SOON, name="busy", overlapping=2), timed(other, SOON, name="other")
+    ):
+        await busy.has_begun(times=2)
+        await other.has_begun(times=other.runs + 5)
+        assert busy.runs == 2
+        assert busy.may_end is not None
+        busy.may_end.set()
+
+
+# ── how it ends ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_running_job_is_let_come_to_its_end(store: Database) -> None:
+    job = Job(may_end=asyncio.Event())
+    timetable = Timetable([timed(job)], store, HandClock())
+    timetable.start()
+    await job.has_begun()
+    stopping = asyncio.ensure_future(timetable.stop())
+    await asyncio.sleep(0)
+    assert job.may_end is not None
+    job.may_end.set()
+    await stopping
+    assert job.ended == 1
+    assert timetable.runs["job"].worked_at == NOON
+
+
+async def test_a_job_that_does_not_end_is_cut_short(store: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That is no failure of it: what it had begun is found by the next start."""
+    monkeypatch.setattr(schedule, "_PATIENCE", SOON)
+    job = Job(may_end=asyncio.Event())
+    async with running(store, timed(job)) as timetable:
+        await job.has_begun()
+    assert (job.runs, job.ended) == (1, 0)
+    assert timetable.runs["job"] == Runs()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+# ── what becomes of a failure ─────────────────────────────────────────────────────────────────────
+
+
+async def told(store: Database) -> list[object]:
+    return [heard.notice for heard in await World(store=store).hear()]
+
+
+async def test_a_run_that_worked_is_noted_with_its_time(store: Database) -> None:
+    clock = HandClock()
+
+    async def takes_three_seconds() -> None:
+        clock.go_on(3)
+
+    entry = Timed(name="job", job=takes_three_seconds, every=HOUR)
+    timetable = Timetable([entry], store, clock)
+    assert timetable.runs == {"job": Runs()}
+    await timetable.run(entry)
+    assert timetable.runs == {"job": Runs(worked_at=NOON, took=3)}
+
+
+async def test_a_job_that_raises_is_told_the_third_time_running(store: Database) -> None:
+    entry = timed(Job(failures=[OSError(f"attempt {n}") for n in range(1, 7)]))
+    timetable = Timetable([entry], store, HandClock())
+    for expected in ([], [], [JobFailedNotice(job="job", error="OSError: attempt 3")], [], [], []):
+        await timetable.run(entry)
+        assert await told(store) == expected
+    assert timetable.runs["job"] == Runs(failures=6, error="OSError: attempt 6")
+
+
+async def test_a_job_that_works_again_is_told_again_when_it_fails_again(store: Database) -> None:
+    job = Job()
+    entry = timed(job)
+    timetable = Timetable([entry], store, HandClock())
+    for _ in range(2):
+        job.failures = [OSError("no"), OSError("no"), OSError("no"), OSError("no")]
+        for _ in range(4):
+            await timetable.run(entry)
+        await timetable.run(entry)
+        assert timetable.runs["job"] == Runs(worked_at=NOON)
+        assert len(await told(store)) == 1
+
+
+async def test_a_failure_now_and_then_is_not_told(store: Database) -> None:
+    job = Job()
+    entry = timed(job)
+    timetable = Timetable([entry], store, HandClock())
+    for _ in range(5):
+        job.failures = [OSError("no"), OSError("no")]
+        for _ in range(3):
+            await timetable.run(entry)
+    assert await told(store) == []
+
+
+async def test_the_job_that_delivers_alerts_makes_none(store: Database) -> None:
+    entry = timed(Job(failures=[OSError("no")] * 5), is_told=False)
+    timetable = Timetable([entry], store, HandClock())
+    for _ in range(5):
+        await timetable.run(entry)
+    assert timetable.runs["job"].failures == 5
+    assert await told(store) == []
+
+
+async def test_a_failure_that_cannot_even_be_written_down_stops_nothing(tmp_path: Path) -> None:
+    async with open_database(tmp_path) as store:
+        pass
+    entry = timed(Job(failures=[OSError("no")] * 4))
+    timetable = Timetable([entry], store, HandClock())
+    for _ in range(4):
+        await timetable.run(entry)
+    assert timetable.runs["job"].failures == 4
+
+
+async def test_a_job_that_the_database_failed_is_done_again_in_memory(store: Database) -> None:
+    full = aiosqlite.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    job = Job(failures=[full])
+    entry = timed(job)
+    timetable = Timetable([entry], store, HandClock())
+    await timetable.run(entry)
+    assert job.runs == 2
+    assert timetable.runs["job"] == Runs(worked_at=NOON)
+    assert store.trouble == "database or disk is full"
