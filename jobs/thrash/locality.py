@@ -55,9 +55,7 @@ def detect_locality(
 
 def repeating(recent: Sequence[SeenCall], policy: ThrashPolicy) -> list[SeenCall]:
     """Return those of the newest `policy.last` calls that repeat another one."""
-    return [
-        call for call in recent[-policy.last :] if any(_is_repeat(call, other, policy) for other in recent)
-    ]
+    return [call for call in recent[-policy.last :] if _repeats_any(call, recent, policy)]
 
 
 def pass_over(state: LocalityState, calls: int, tokens: int | None) -> LocalityState:
@@ -97,7 +95,7 @@ def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:
     repeats = repeating(state.recent, policy)
     if len(repeats) < policy.threshold:
         return None
-    first, newest = repeats[0], repeats[-1]
+    first, newest = _beginning(state.recent, repeats[0], policy), repeats[-1]
     return Finding(
         score=len(repeats),
         tool=newest.tool,
@@ -107,6 +105,26 @@ def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:
         newest_ts=newest.ts,
         tokens_before=first.tokens_before,
     )
+
+
+def _beginning(recent: Sequence[SeenCall], first: SeenCall, policy: ThrashPolicy) -> SeenCall:
+    """Return the first call of the loop that `first` is part of, as far back as is remembered.
+
+    Between two of its calls lie at most as many others as a detection allows among the calls it scores.
+    """
+    others = 0
+    for call in reversed(recent[: recent.index(first)]):
+        if _repeats_any(call, recent, policy):
+            first, others = call, 0
+            continue
+        others += 1
+        if others > policy.last - policy.threshold:
+            break
+    return first
+
+
+def _repeats_any(call: SeenCall, recent: Sequence[SeenCall], policy: ThrashPolicy) -> bool:
+    return any(_is_repeat(call, other, policy) for other in recent)
 
 
 def _is_repeat(call: SeenCall, other: SeenCall, policy: ThrashPolicy) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 
 import msgspec
 import pytest
@@ -98,19 +98,43 @@ def test_the_rule_is_what_its_definition_says(drawn: list[list[ToolCall]], polic
         assert found is None
     else:
         assert found is not None
-        assert (found.score, found.first_call, found.newest_repeat) == (
-            len(expected),
-            expected[0],
-            expected[-1],
-        )
+        assert (found.score, found.newest_repeat) == (len(expected), expected[-1])
         newest = calls[expected[-1] - 1]
-        assert (found.first_ts, found.newest_ts, found.tool) == (
-            calls[expected[0] - 1].ts,
-            newest.ts,
-            newest.tool,
-        )
-        counted = [each.tokens for each in calls[: expected[0] - 1] if each.tokens is not None]
+        assert (found.newest_ts, found.tool) == (newest.ts, newest.tool)
+
+
+@given(batches, small_policies)
+def test_the_loop_begins_with_a_repeating_call_and_has_no_long_gap(
+    drawn: list[list[ToolCall]], policy: ThrashPolicy
+) -> None:
+    """It reaches back from the newest call over at most as many others as a detection allows in one look."""
+    calls = in_order(list(chain.from_iterable(drawn)))
+    if found := after(calls, policy):
+        repeats = repeats_by_definition(calls, replace(policy, last=len(calls)))
+        in_loop = [number for number in repeats if number >= found.first_call]
+        assert in_loop[0] == found.first_call <= repeats_by_definition(calls, policy)[0]
+        gaps = [later - earlier - 1 for earlier, later in pairwise([*in_loop, len(calls) + 1])]
+        assert max(gaps) <= policy.last - policy.threshold
+        assert found.first_ts == calls[found.first_call - 1].ts
+        counted = [each.tokens for each in calls[: found.first_call - 1] if each.tokens is not None]
         assert found.tokens_before == (sum(counted) if counted else None)
+
+
+def test_a_loop_is_counted_from_its_beginning_and_not_from_the_calls_that_are_scored() -> None:
+    """Forty calls in a minute, found by one look: the first is honest, the other 39 are the loop."""
+    found = after([call(NOON + n, tokens=10) for n in range(40)])
+    assert found is not None
+    assert (found.score, found.first_call, found.first_ts, found.tokens_before) == (10, 2, NOON + 1, 10)
+
+
+def test_what_came_before_a_stretch_of_work_is_not_part_of_the_loop() -> None:
+    """Five calls that repeat nothing lie between."""
+    before = [call(NOON + n) for n in range(8)]
+    work = [call(NOON + 10 + n, f"a job like no other: {n}" * (n + 1)) for n in range(5)]
+    loop = [call(NOON + 20 + n, "make") for n in range(7)]
+    found = after([*before, *work, *loop])
+    assert found is not None
+    assert found.first_call == len(before) + len(work) + 2
 
 
 @given(batches, small_policies)
