@@ -54,16 +54,17 @@ _Name = Annotated[str, Meta(min_length=1, max_length=_LONGEST_NAME)]
 _Seconds = Annotated[float, Meta(ge=0, lt=_YEAR_10000 * 1000)]
 
 
-class _Line(msgspec.Struct, rename=_FIELDS, gc=False):
+class _Line(msgspec.Struct, rename=_FIELDS, kw_only=True, gc=False):
     """A call as most lines tell it, checked while it is decoded. What few calls are asked is worked out then."""
 
-    agent: _Name
-    tool: _Name
+    # In the order in which a line has them they are found at the first try.
     time: _Seconds | datetime
-    raw_args: Raw = _NOTHING
-    raw_hash: _Name | None = None
+    agent: _Name
     session: _Name | None = None
     parent: _Name | None = None
+    tool: _Name
+    raw_args: Raw = _NOTHING
+    raw_hash: _Name | None = None
     pid: Annotated[int, Meta(ge=1, le=_LARGEST_PID)] | None = None
     is_error: bool | None = None
     tokens: Annotated[int, Meta(ge=0, le=_MOST_TOKENS)] | None = None

@@ -2,9 +2,8 @@
 
 import os
 import stat
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -33,7 +32,8 @@ class LineParser(Protocol):
 class LogFiles:
     """A `CallSource`: every file that matches, followed as it grows, is rotated, truncated or replaced.
 
-    Compressed files are passed over: they are rotated ones whose lines were read before.
+    Compressed files are passed over: they are rotated ones whose lines were read before. A file that is rotated away
+    twice between two looks is read only if the pattern finds it there, so a pattern had better end in `*`.
     """
 
     name: str
@@ -118,7 +118,7 @@ class LogFiles:
                 count = unreadable.get(reading.path, 0) + failed + chunk.skipped
                 unreadable[reading.path] = count
                 cursor = msgspec.structs.replace(chunk.cursor, unreadable=count)
-                yield Batch(path=reading.path, cursor=cursor, calls=calls, size=len(chunk.lines))
+                yield Batch(path=reading.path, cursor=cursor, calls=calls, size=chunk.size)
         except FileNotFoundError:
             return False  # renamed or deleted since it was found
         except OSError as error:
@@ -131,11 +131,11 @@ class LogFiles:
         return chunk.is_last
 
 
-def _parse(lines: bytes, parse: LineParser) -> tuple[list[LoggedCall], int]:
+def _parse(lines: Iterable[bytes], parse: LineParser) -> tuple[list[LoggedCall], int]:
     """Return the calls and the number of lines that cannot be read."""
     calls: list[LoggedCall] = []
     unreadable = 0
-    for line in BytesIO(lines):
+    for line in lines:
         found = parse(line)
         if found is not None:
             calls += found

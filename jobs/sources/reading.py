@@ -3,22 +3,19 @@
 import functools
 import os
 import stat
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from jobs.ports import Cursor
+from jobs.sources.naming import is_copy_name, sorted_names, starting_with, stem, stems
 from jobs.sources.tail import Identity, continues, identity, identity_of, is_of, is_unchanged, last_line_end
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
-
-_SEPARATORS: Final = frozenset("-._")
-"""What stands between a log's name and that of its copy: `log.jsonl` and `log.jsonl.1`, `log-2026-01-01.jsonl`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +71,13 @@ def plan(
     past = _Past(
         cursors=cursors,
         by_identity=_grouped(cursors.values(), identity_of),
-        known_by_stem=_grouped(cursors, _stem),
+        known_by_stem=_grouped(cursors, stem),
         found=found,
         is_found=is_found,
         chosen=chosen,
-        chosen_by_stem=_grouped(chosen.values(), _stem),
-        names_in=functools.cache(_sorted_names),
+        chosen_by_stem=_grouped(chosen.values(), stem),
+        sorted_paths=sorted(chosen.values()),
+        names_in=functools.cache(sorted_names),
         now=now,
     )
     planned = {path: past.readings_of(path, found[path]) for path in chosen.values()}
@@ -106,6 +104,7 @@ class _Past:
     chosen: Mapping[Identity, str]
     """The path of each file found."""
     chosen_by_stem: Mapping[str, Sequence[str]]
+    sorted_paths: Sequence[str]
     names_in: Callable[[str], Sequence[str]]
     now: float
 
@@ -138,7 +137,9 @@ class _Past:
 
     def _unless_copied(self, reading: Reading) -> Reading:
         """Pass over a file if another one holds all its lines too: it is being copied, or was."""
-        for other in chain.from_iterable(self.chosen_by_stem.get(stem, ()) for stem in _stems(reading.path)):
+        for other in chain.from_iterable(
+            self.chosen_by_stem.get(beginning, ()) for beginning in stems(reading.path)
+        ):
             if self._may_hold(other, reading) and (end := self._end_within(other, reading)):
                 return replace(reading, cursor=end, copy_of=other)
             if self._has_just_begun_anew(other):
@@ -177,18 +178,19 @@ class _Past:
         renamed = self.chosen.get(identity_of(own), path)
         if renamed != path:
             return renamed
-        copies = (
-            other for other in self.chosen.values() if or_copy and own.offset and _is_copy_name(other, path)
-        )
+        if not or_copy or not own.offset:
+            return None
+        alike = starting_with(stem(path), self.sorted_paths)
+        copies = (other for other in alike if is_copy_name(other, path))
         return next((copy for copy in copies if _continues(copy, self.found[copy].seen, own)), None)
 
     def _rest(self, path: str, own: Cursor, *, or_copy: bool) -> Reading | None:
         """The file that was at `path`, or its copy, if it lies beside it and is not found there."""
         files = [
             Reading(path=path, file=file, seen=seen, cursor=own)
-            for file, is_copy_name in self._beside(path)
+            for file, may_be_copy in self._beside(path)
             if (seen := _regular(file)) and identity(seen) not in self.chosen
-            if is_of(own, seen) or (or_copy and is_copy_name and own.offset)
+            if is_of(own, seen) or (or_copy and may_be_copy and own.offset)
         ]
         files.sort(key=lambda reading: not is_of(own, reading.seen))
         return next((reading for reading in files if _continues(reading.file, reading.seen, own)), None)
@@ -198,16 +200,16 @@ class _Past:
         is_link = Path(path).is_symlink()
         target = os.path.realpath(path) if is_link else path
         folder, _, name = target.rpartition("/")
-        names, beginning = self.names_in(folder), _stem(name)
+        names, beginning = self.names_in(folder), stem(name)
         # A link may have been turned to a file of any name; the one it led to before keeps its own.
-        for other in names if is_link else _starting_with(beginning, names):
+        for other in names if is_link else starting_with(beginning, names):
             file = f"{folder}/{other}"
             if file not in {path, target} and file not in self.found:
-                yield file, _is_copy_name(other, name)
+                yield file, is_copy_name(other, name)
 
     def _furthest(self, path: str, seen: os.stat_result, own: Cursor | None) -> Cursor | None:
         """The place up to which the file was read under any name: it may have been renamed, linked or copied."""
-        alike = chain.from_iterable(self.known_by_stem.get(stem, ()) for stem in _stems(path))
+        alike = chain.from_iterable(self.known_by_stem.get(beginning, ()) for beginning in stems(path))
         known = {*self.by_identity.get(identity(seen), ()), *(self.cursors[other] for other in alike)}
         further = [cursor for cursor in known if cursor.offset > (own.offset if own else 0)]
         further.sort(key=lambda cursor: cursor.offset, reverse=True)
@@ -229,21 +231,6 @@ def _grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> Mapping[Ke
     return groups
 
 
-def _stem(path: str) -> str:
-    dot = path.rfind(".")
-    return path[:dot] if dot > path.rfind("/") + 1 else path
-
-
-def _stems(path: str) -> Iterator[str]:
-    """What may be the stem of the log of which `path` is a copy."""
-    return (path[:end] for end in range(path.rfind("/") + 2, len(path)) if path[end] in _SEPARATORS)
-
-
-def _is_copy_name(other: str, path: str) -> bool:
-    stem = _stem(path)
-    return other != path and other.startswith(stem) and other[len(stem) : len(stem) + 1] in _SEPARATORS
-
-
 def _regular(file: str) -> os.stat_result | None:
     try:
         seen = Path(file).stat()
@@ -257,21 +244,6 @@ def _continues(file: str, seen: os.stat_result, cursor: Cursor) -> bool:
         return continues(file, seen, cursor)
     except OSError:
         return False
-
-
-def _sorted_names(folder: str) -> list[str]:
-    try:
-        with os.scandir(folder or "/") as entries:
-            return sorted(entry.name for entry in entries)
-    except OSError:
-        return []
-
-
-def _starting_with(beginning: str, names: Sequence[str]) -> Iterator[str]:
-    for index in range(bisect_left(names, beginning), len(names)):
-        if not names[index].startswith(beginning):
-            return
-        yield names[index]
 
 
 def _age(readings: Sequence[Reading]) -> tuple[bool, int, int, str]:

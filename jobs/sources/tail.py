@@ -3,9 +3,10 @@
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Final
 
 import msgspec
@@ -44,8 +45,10 @@ class ReadLimits:
 class Chunk:
     """A piece of a file: at most a chunk of whole lines, or one line longer than that."""
 
-    lines: bytes
-    """Each ends in a newline. Empty if nothing came, or what came is part of a line that is too long."""
+    lines: Sequence[bytes] = ()
+    """Each ends in a newline. None if nothing came, or what came is part of a line that is too long."""
+    size: int = 0
+    """Bytes that the lines have together."""
     cursor: Cursor
     """The place after them; whoever reads the lines knows the number of unreadable ones."""
     is_last: bool
@@ -155,7 +158,7 @@ def read_new(
     Raises OSError, FileNotFoundError also if the path holds another file by now.
     """
     if cursor is not None and is_unchanged(seen, cursor):
-        yield Chunk(lines=b"", cursor=msgspec.structs.replace(cursor, read_at=now), is_last=True)
+        yield Chunk(cursor=msgspec.structs.replace(cursor, read_at=now), is_last=True)
         return
     with _opened(path, seen) as file:
         place = _START if cursor is None else _place_of(cursor, file)
@@ -164,13 +167,14 @@ def read_new(
         # Not what has come since: if it is another log's copy, that was not among what was compared.
         end, left, is_done = seen.st_size, limits.look, False
         while not is_done:
-            lines, after = _step(file, place, end, limits)
+            data, after = _step(file, place, end, limits)
+            lines = BytesIO(data).readlines()
             is_last = after is place or after.offset >= end
-            left -= after.offset - place.offset + lines.count(b"\n") * _COST_OF_LINE
+            left -= after.offset - place.offset + len(lines) * _COST_OF_LINE
             is_done = is_last or left <= 0
             is_skip = after.in_long_line and not place.in_long_line
             new = after.cursor(seen, now, is_behind=not is_last)
-            yield Chunk(lines=lines, cursor=new, is_last=is_last, skipped=int(is_skip))
+            yield Chunk(lines=lines, size=len(data), cursor=new, is_last=is_last, skipped=int(is_skip))
             place = after
 
 

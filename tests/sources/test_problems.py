@@ -105,6 +105,20 @@ def test_a_file_beside_a_lost_one_that_may_not_be_read_is_no_rest(folder: Path) 
         assert following.look() == [3]
 
 
+def test_a_rotated_file_that_may_not_be_read_does_not_keep_its_successor_waiting(folder: Path) -> None:
+    log, rotated = folder / "log.jsonl", folder / "log.jsonl.1"
+    log.write_bytes(lines(1))
+    following = reader(folder / "log.jsonl*")
+    following.look()
+    append(log, lines(2))
+    log.rename(rotated).chmod(0)
+    log.write_bytes(lines(3))
+    log.chmod(0o644)
+    with as_anyone():
+        assert following.look() == [3]
+    assert following.source.problems() == (f"{rotated} cannot be read: Permission denied.",)
+
+
 def test_what_is_no_regular_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # a socket's path is short
     Path("a").mkdir()

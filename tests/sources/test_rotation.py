@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.sources.tail import ReadLimits
-from tests.sources.log_reader import SMALL, LogReader, append, line, lines, number, reader
+from tests.sources.log_reader import SMALL, LogReader, append, line, lines, reader
 
 
 @pytest.fixture
@@ -330,6 +330,16 @@ def test_a_copy_that_is_found_is_not_read_twice(log: Path, all_of_them: LogReade
     assert all_of_them.look() == []
 
 
+def test_a_renamed_file_that_is_found_is_not_read_from_its_copy_too(log: Path, following: LogReader) -> None:
+    """The copy's name is not one that the pattern finds."""
+    all_logs = replace(following, source=reader(log.with_name("*.jsonl")).source)
+    append(log, lines(4))
+    shutil.copy(log, log.with_name("log.jsonl.bak"))
+    log.rename(log.with_name("log-1.jsonl"))
+    assert all_logs.look() == [4]
+    assert all_logs.look() == []
+
+
 def test_a_compressed_file_is_passed_over(log: Path, all_of_them: LogReader) -> None:
     log.with_name("log.jsonl.2.gz").write_bytes(b"\x1f\x8b\n" + lines(4))
     assert all_of_them.look() == []
@@ -457,77 +467,6 @@ def test_a_copy_waits_until_its_original_has_been_read(log: Path, time: int) -> 
     assert following.cursors.keys() == {str(log)}
     rewritten(log, lines(4))
     assert sorted(following.look() + following.look()) == [2, 3, 4]
-
-
-# ── between what one sees and what one reads ──────────────────────────────────────────────────────
-
-
-def halfway(following: LogReader, between: Callable[[], object]) -> list[int]:
-    """Look at `a.jsonl`, which is older, then let something happen before the others are read."""
-    batches = following.source.read_new(following.cursors, now=0)
-    read = [next(batches)]
-    assert Path(read[0].path).name == "a.jsonl"
-    between()
-    read += batches
-    following.keep(read)
-    return [number(batch, index) for batch in read for index in range(len(batch.calls))]
-
-
-@pytest.fixture
-def both(log: Path, following: LogReader) -> LogReader:
-    """A reader of `a.jsonl` and `log.jsonl` that has read calls 1 to 3 of the latter."""
-    older = log.with_name("a.jsonl")
-    older.touch()
-    os.utime(older, (0, 0))
-    return replace(following, source=reader(log.with_name("*.jsonl")).source)
-
-
-def test_a_rotated_file_that_moves_on_meanwhile_is_read_at_the_next_look(log: Path, both: LogReader) -> None:
-    """Its successor is not read before it."""
-    append(log, lines(4))
-    rotated = log.rename(log.with_name("log.jsonl.1"))
-    log.write_bytes(lines(5))
-    assert halfway(both, lambda: rotated.rename(log.with_name("log.jsonl.2"))) == []
-    assert both.look() == [4, 5]
-
-
-def test_a_log_that_is_truncated_meanwhile_is_read_at_the_next_look(log: Path, both: LogReader) -> None:
-    append(log, lines(4))
-
-    def copy_and_truncate_it() -> None:
-        shutil.copy(log, log.with_name("log.jsonl.1"))
-        rewritten(log, lines(5, 6, 7, 8, 9))
-
-    assert halfway(both, copy_and_truncate_it) == []
-    assert both.look() == [4, 5, 6, 7, 8, 9]
-
-
-@pytest.mark.parametrize("successor", [b"", lines(5)], ids=["no successor yet", "a successor"])
-def test_a_log_that_is_renamed_meanwhile_is_read_at_the_next_look(
-    log: Path, both: LogReader, successor: bytes
-) -> None:
-    append(log, lines(4))
-
-    def rename_it() -> None:
-        log.rename(log.with_name("log.jsonl.1"))
-        if successor:
-            log.write_bytes(successor)
-
-    assert halfway(both, rename_it) == []
-    assert both.look() == ([4, 5] if successor else [4])
-
-
-def test_a_log_that_shrinks_while_it_is_read_is_read_as_far_as_it_goes(log: Path) -> None:
-    log.write_bytes(lines(*range(100)))
-    following = reader(log, SMALL)
-    batches = following.source.read_new({}, now=0)
-    read = [next(batches)]
-    os.truncate(log, len(lines(*range(10))))
-    read += batches
-    following.keep(read)
-    assert sum(len(batch.calls) for batch in read) == 10
-    append(log, lines(10))
-    assert following.look() == [10]
 
 
 # ── however it happens ────────────────────────────────────────────────────────────────────────────
