@@ -1,6 +1,7 @@
 """How fast a log is read from its start, rule and all, against decoding its lines with `orjson.loads`.
 
-The scan finds a log of 100 MB that it has never seen, of several agents, in a new database.
+The scan finds a log of 100 MB that it has never seen, of several agents, in a new database. What is measured is
+processor time, all threads together: both sides keep one core busy, and whoever else uses the machine counts less.
 
 - Time to read the file line by line through orjson over the time of the scan: wanted >= 0.8.
 - The same with the lines already in memory, nothing but `loads`: told for comparison.
@@ -9,7 +10,7 @@ The scan finds a log of 100 MB that it has never seen, of several agents, in a n
 import asyncio
 import tempfile
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Final
 
 import orjson
@@ -19,7 +20,7 @@ from benchmarks.guard import guarding, make_room
 from benchmarks.rounds import fastest, report
 from bot.clock import SystemClock
 
-_ROUNDS: Final = 7
+_ROUNDS: Final = 15
 _AGENTS: Final = 5
 
 
@@ -34,22 +35,22 @@ async def _main() -> None:
         async def scan_it() -> float:
             with tempfile.TemporaryDirectory(dir=folder) as data:
                 async with guarding(Path(data), log) as scan:
-                    start = perf_counter()
+                    start = process_time()
                     await scan()
-                    return perf_counter() - start
+                    return process_time() - start
 
         async def decode_file() -> float:
-            start = perf_counter()
+            start = process_time()
             with log.open("rb") as file:
                 for line in file:
                     orjson.loads(line)
-            return perf_counter() - start
+            return process_time() - start
 
         async def decode_memory() -> float:
-            start = perf_counter()
+            start = process_time()
             for line in in_memory:
                 orjson.loads(line)
-            return perf_counter() - start
+            return process_time() - start
 
         scanned, file, memory = await fastest(_ROUNDS, scan_it, decode_file, decode_memory)
     report("100 MB log from its start: orjson.loads line by line / scan", file / scanned, ">= 0.80")

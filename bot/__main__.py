@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return command(options)
     except KeyboardInterrupt:
-        return 130
+        return 130  # as a shell says that SIGINT ended it
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,6 +69,8 @@ def _run(_: argparse.Namespace) -> int:
     gc.freeze()
     try:
         _until_signalled(guard)
+    except SettingsError as error:
+        return _complain("the settings are wrong", error, 2)
     except WatchlistError as error:
         return _complain("the watch list is wrong", error, 2)
     except StoreError as error:
@@ -120,7 +122,10 @@ def _demo(options: argparse.Namespace) -> int:
 
     from bot.demo.story import play
 
-    return asyncio.run(play(unattended=options.unattended))
+    try:
+        return asyncio.run(play(unattended=options.unattended))
+    except asyncio.CancelledError:
+        return 143  # as a shell says that SIGTERM ended it
 
 
 def _until_signalled(work: "Callable[[asyncio.Event], Awaitable[None]]") -> None:

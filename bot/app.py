@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -27,7 +28,7 @@ from bot.middlewares.answer import AnswerFirst
 from bot.middlewares.poll_pulse import PollPulse
 from bot.notifier import TelegramNotifier
 from bot.pulse import Pulse
-from bot.settings import Settings, TelegramSettings
+from bot.settings import Settings, TelegramSettings, expanded
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert_delivery import AlertDelivery
@@ -43,10 +44,14 @@ from jobs.thrash_scan import ThrashScan
 _STOP_EVERY: Final = 0.5
 """Seconds between two looks at the intents to stop."""
 _STOPS_AT_ONCE: Final = 20
+_HEAD_START: Final = 15
+"""Seconds that open stops get before the first scan; what takes longer goes on beside it."""
+_SCANS_AT_ONCE: Final = 10
+"""A source that takes longer than a beat is left out of the next ones, and the others are not."""
 _DELIVER_EVERY: Final = 0.25
 _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
-"""Seconds without an answered poll after which health turns red."""
+"""Seconds without an answered poll, or a look at the outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
 _DAY: Final = 86_400
 _REQUEST_TIMEOUT: Final = 30
@@ -73,6 +78,7 @@ class App:
         """Guard and talk until `stop` is set."""
         await self.delivery.recover()
         await self.return_report()
+        await self._finish_open_stops(stop)
         self.timetable.start()
         _log.info("guarding; a scan every %g s", self.settings.thrash.every)
         talking = asyncio.ensure_future(self._talk())
@@ -82,6 +88,13 @@ class App:
             await self._hang_up(talking)
             await self.timetable.stop()
             _log.info("stopped")
+
+    async def _finish_open_stops(self, stop: asyncio.Event) -> None:
+        """Carry out what a crash has left open, before anything new."""
+        finishing = asyncio.ensure_future(self.timetable.run_now("agent_stop"))
+        stopping = asyncio.ensure_future(stop.wait())
+        await asyncio.wait({finishing, stopping}, timeout=_HEAD_START, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
 
     async def _talk(self) -> None:
         """Poll for ever. A chat that cannot be reached never keeps the guard from guarding."""
@@ -130,12 +143,12 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Put the program together; `session` takes Telegram's place.
 
-    Raises `StoreError` or `WatchlistError` if the database or the watch list cannot be used.
+    Raises `StoreError`, `WatchlistError` or `SettingsError` if the database or the watch list cannot be used.
     """
     clock = clock or SystemClock()
     policy = settings.thrash.policy()
-    watch = WatchlistFile(settings.watchlist.expanduser(), policy.on_detection)
-    folder = settings.data_dir.expanduser()
+    watch = WatchlistFile(expanded(settings.watchlist, "LOOPWARDEN_WATCHLIST"), policy.on_detection)
+    folder = expanded(settings.data_dir, "LOOPWARDEN_DATA_DIR")
     with _exclusively(folder):
         async with open_database(folder) as store:
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))
@@ -156,24 +169,32 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
     scan = ThrashScan(store=store, watch=watch, policy=policy, clock=clock)
     agent_stop = AgentStop(store=store, watch=watch, policy=policy, clock=clock)
     pulse = Pulse(
-        settings.data_dir.expanduser(), {"scan": 3 * policy.every + _SLACK, "poll": _LONGEST_SILENCE}
+        settings.data_dir.expanduser(),
+        {"scan": 3 * policy.every + _SLACK, "poll": _LONGEST_SILENCE, "delivery": _LONGEST_SILENCE},
     )
-
-    async def scan_and_beat() -> None:
-        await scan()
-        pulse.beat("scan")
 
     retention = Retention(store=store, clock=clock, days=settings.retention_days)
     notifier = TelegramNotifier(bot=bot, home=settings.home, clock=clock, zone=zone)
     delivery = AlertDelivery(store=store, notifier=notifier, clock=clock)
     timetable = Timetable(
         (
-            # First, so that what a crash left open is finished before anything new.
             Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
-            Timed(name="thrash_scan", job=scan_and_beat, every=policy.every),
+            Timed(
+                name="thrash_scan",
+                job=scan,
+                every=policy.every,
+                overlapping=_SCANS_AT_ONCE,
+                worked=partial(pulse.beat, "scan"),
+            ),
             Timed(name="storage_watch", job=StorageWatch(store=store, clock=clock), every=_STORAGE_EVERY),
             Timed(name="retention", job=retention, every=_DAY),
-            Timed(name="alert_delivery", job=delivery, every=_DELIVER_EVERY, is_told=False),
+            Timed(
+                name="alert_delivery",
+                job=delivery,
+                every=_DELIVER_EVERY,
+                is_told=False,
+                worked=partial(pulse.beat, "delivery"),
+            ),
         ),
         store,
         clock,

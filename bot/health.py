@@ -14,7 +14,8 @@ DEFAULT_DATA_DIR: Final = "~/.local/share/loopwarden"
 
 def health() -> int:
     """Print what is wrong; return 0 if nothing is, else 1. Reads `LOOPWARDEN_DATA_DIR` itself, from the environment."""
-    folder = Path(os.environ.get("LOOPWARDEN_DATA_DIR") or DEFAULT_DATA_DIR).expanduser() / FOLDER
+    data_dir = os.environ.get("LOOPWARDEN_DATA_DIR") or DEFAULT_DATA_DIR
+    folder = Path(os.path.expanduser(data_dir)) / FOLDER  # noqa: PTH111 - Path's own raises for an unknown user
     problems = list(_problems(folder, SystemClock().now()))
     sys.stdout.write("\n".join(problems or ["healthy"]) + "\n")
     return 1 if problems else 0

@@ -5,6 +5,7 @@ import logging
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import TracebackType
 from typing import Final
 
 from bot.redaction import mask
@@ -50,7 +51,12 @@ def configure_logging(form: LogFormat = LogFormat.TEXT, level: int = logging.INF
     """Log to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_TextLine() if form is LogFormat.TEXT else _JsonLine())
+    sys.excepthook = _log_uncaught
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for name in _NOISY:
         # They log every update and every beat, and APScheduler every run that is left out on purpose.
         logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    logging.getLogger(__name__).critical("ended by an error nobody expected", exc_info=(kind, error, trace))

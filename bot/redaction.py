@@ -21,14 +21,22 @@ _SHAPES: Final = (
 )
 _SHAPED: Final = re.compile("|".join(f"(?:{shape})" for shape in _SHAPES))
 
-# What follows a name that says it is secret: TOKEN=..., "password": "...", Authorization: Bearer ..., user:pass@host.
+# What follows a name that says it is secret: TOKEN=..., "password": "...", --api-key ..., Authorization: Bearer ...,
+# user:pass@host, curl -u user:pass.
+_TELLING_NAME: Final = r"""[a-z0-9_.-]{0,40}(?:
+    passw(?:or)?d | pwd | passphrase | secret | token | credentials? | cookie
+    | (?:api|access|secret|private|encryption|signing|auth|ssh)[_-]?key )"""
 _NAMED: Final = re.compile(
-    r"""(?ix)
-    ( (?:[a-z0-9_.-]{0,40})(?:passw(?:or)?d|passphrase|secret|api[_-]?key|access[_-]?key|auth[_-]?token|token|credentials?)
-      (?:\\{0,8}["'])? \s* [=:] \s* (?:\\{0,8}["'])? )
-    (?!\s) [^\s"'\\,;&}{)]{4,}
-    | ( \b(?:bearer|basic)\s+ ) [a-z0-9._~+/=-]{8,}
-    | ( ://[^\s/:@]{0,200}: ) [^\s/@]{1,200} (?=@)
+    rf"""(?ix)
+    ( {_TELLING_NAME} (?:\\{{0,8}}["'])? \s* [=:] \s* \\{{0,8}}" ) [^"\\\n]{{4,}}
+    | ( {_TELLING_NAME} (?:\\{{0,8}}["'])? \s* [=:] \s* \\{{0,8}}' ) [^'\\\n]{{4,}}
+    | ( {_TELLING_NAME} (?:\\{{0,8}}["'])? \s* [=:] \s* ) (?!\s) [^\s"'\\,;&}}{{)]{{4,}}
+    | ( --{_TELLING_NAME} \s+ ["']? ) (?!-) [^\s"']{{4,}}
+    | ( \bsshpass\s+-p\s* ["']? ) [^\s"']{{4,}}
+    | ( \s-u\s+["']?[^\s:"']{{1,100}}: ) [^\s"']{{4,}}
+    | ( \b(?:bearer|basic)\s+ ) [a-z0-9._~+/=-]{{8,}}
+    | ( \bauthorization["']?\s*[:=]\s*["']?(?:token|apikey|digest)\s+ ) [^\s"']{{4,}}
+    | ( ://[^\s/:@]{{0,200}}: ) [^\s/@]{{1,200}} (?=@)
     """
 )
 

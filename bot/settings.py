@@ -224,6 +224,16 @@ def read(kind: type[Kind]) -> tuple[Kind | None, list[str]]:
     return settings, mistakes
 
 
+def expanded(path: Path, name: str) -> Path:
+    """Return a path with `~` filled in; raise `SettingsError` if that home folder is not known."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise SettingsError(
+            f"{name}: names a home folder that is not known here; use an absolute path"
+        ) from error
+
+
 def names_of(model: type[BaseModel], prefix: str = PREFIX) -> Iterator[str]:
     """Yield the environment name of every setting."""
     for name, field in model.model_fields.items():

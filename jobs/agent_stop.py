@@ -120,11 +120,8 @@ class AgentStop:
             self.in_hand.discard(stop.id)
 
     async def _carry_out(self, stop: Stop) -> None:
-        killer = self._killer(stop.target.source)
         started = self.clock.now()
-        result = (
-            await killer.stop(stop.target, harder=stop.escalates is not None) if killer else _no_killer(stop)
-        )
+        result = await _attempt(self._killer(stop.target.source), stop)
         await self._report(stop, result, took=self.clock.now() - started)
 
     async def _report(self, stop: Stop, result: Stopped, took: float) -> None:
@@ -174,7 +171,8 @@ class AgentStop:
             await tables.stops.save(replace(stop, state=StopState.OVER))
             incident = await tables.incidents.unclosed_of(stop.session_id)
             await self._set_status(tables, incident, IncidentStatus.STILL_RUNNING, now)
-            await tables.outbox.put(told(notice, Mode.REPLY, about=incident), now)
+            silent = incident is not None and is_snoozed(incident, now)
+            await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
             _log.warning("stop %d, session %d: still running", stop.id, session.id)
             if notice.escalating and await tables.stops.intended_of(session.id) is None:
                 again = Stop.intended(session, incident, ordered_by=stop.ordered_by, now=now)
@@ -237,6 +235,12 @@ def _report(stop: Stop, outcome: Outcome, incident: Incident | None, took: float
     )
 
 
-def _no_killer(stop: Stop) -> Stopped:
-    detail = f"source {stop.target.source} has no killer any more"
-    return Stopped(outcome=Outcome.FAILED, detail=detail)
+async def _attempt(killer: Killer | None, stop: Stop) -> Stopped:
+    if killer is None:
+        detail = f"source {stop.target.source} has no killer any more"
+        return Stopped(outcome=Outcome.FAILED, detail=detail)
+    try:
+        return await killer.stop(stop.target, harder=stop.escalates is not None)
+    except Exception as error:  # noqa: BLE001 - a stop that breaks is a failed stop, and a person must hear of it
+        _log.exception("stop %d broke", stop.id)
+        return Stopped(outcome=Outcome.FAILED, detail=f"{type(error).__name__}: {error}")

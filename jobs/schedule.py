@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -34,6 +34,8 @@ class Timed:
     """Seconds. A late run is made up for once, however many were missed."""
     overlapping: int = 1
     """How many runs may be under way; further ones are left out."""
+    worked: Callable[[], None] | None = None
+    """Called after each run that worked."""
     is_told: bool = True
     """Whether a failure is an alert; not for the job that delivers alerts."""
 
@@ -92,6 +94,10 @@ class Timetable:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
 
+    async def run_now(self, name: str) -> None:
+        """Run one of the jobs once, beside its beat."""
+        await self.run(next(timed for timed in self._jobs if timed.name == name))
+
     async def run(self, timed: Timed) -> None:
         """Run a job once. Never raises for what the job does."""
         task = asyncio.current_task()
@@ -108,6 +114,8 @@ class Timetable:
             await self._note_failure(timed, error)
         else:
             self._runs[timed.name] = Runs(worked_at=started, took=self._clock.now() - started)
+            if timed.worked:
+                timed.worked()
         finally:
             if task:
                 self._under_way.discard(task)
@@ -124,7 +132,7 @@ class Timetable:
 
     async def _note_failure(self, timed: Timed, error: Exception) -> None:
         before = self._runs[timed.name]
-        told_as = f"{type(error).__name__}: {error}"
+        told_as = "; ".join(_leaves(error))
         failures = before.failures + 1
         self._runs[timed.name] = replace(before, failures=failures, error=told_as)
         if not timed.is_told or failures != _TOLD_AFTER:
@@ -136,3 +144,13 @@ class Timetable:
                 )
         except Exception:  # noqa: BLE001 - the database itself may be what failed
             _log.exception("the failure of job %s could not be queued for the chat", timed.name)
+
+
+def _leaves(error: BaseException) -> Iterator[str]:
+    """Yield what is wrong, group by group, with the notes that say where."""
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+        yield f"{type(error).__name__}: {error}{where}"

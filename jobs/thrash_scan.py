@@ -12,7 +12,7 @@ import msgspec
 
 from jobs.alert.notice import AskNotice
 from jobs.alert.outgoing import Mode, told
-from jobs.alert.reason import telling
+from jobs.alert.reason import is_snoozed, telling
 from jobs.ports import Batch, Clock, Cursor, Session, Stop, Store, Tables, Watch, Watched, outlook_of
 from jobs.thrash.assess import Action, Assessment, Subject, assess, end, is_silent
 from jobs.thrash.call import LoggedCall
@@ -120,12 +120,14 @@ class ThrashScan:
     watch: Watch
     policy: ThrashPolicy
     clock: Clock
+    looking: dict[str, float] = field(default_factory=dict)
+    """Since when each source is being read; one that takes longer than a beat is left out of the next look."""
 
     async def __call__(self) -> None:
         """Look once. Every source is looked at, whatever befalls another; then the failures are raised."""
         now = self.clock.now()
         await self._refresh(now)
-        looks = (self._look(watched, now) for watched in self.watch.sources().values())
+        looks = (self._look_alone(watched, now) for watched in self.watch.sources().values())
         results = await asyncio.gather(*looks, return_exceptions=True)
         await self._end_silent(now)
         if failures := [result for result in results if isinstance(result, Exception)]:
@@ -146,6 +148,19 @@ class ThrashScan:
         if notice := await asyncio.to_thread(self.watch.refresh):
             async with self.store.transaction() as tables:
                 await tables.outbox.put(told(notice), now)
+
+    async def _look_alone(self, watched: Watched, now: float) -> None:
+        source = watched.source.name
+        if source in self.looking:
+            return
+        self.looking[source] = now
+        try:
+            await self._look(watched, now)
+        except Exception as error:
+            error.add_note(f"source {source}")
+            raise
+        finally:
+            del self.looking[source]
 
     async def _look(self, watched: Watched, now: float) -> None:
         source = watched.source.name
@@ -202,8 +217,10 @@ class ThrashScan:
         self, tables: Tables, result: Assessment, incident: Incident, session: Session, now: float
     ) -> None:
         if result.action is Action.ASK:
-            notice = AskNotice(incident=incident, stops_at=now + self.policy.ask_grace)
-            await tables.outbox.put(told(notice, Mode.REPLY, about=incident), now)
+            stops_at = max(now + self.policy.ask_grace, incident.snoozed_until or 0)
+            notice = AskNotice(incident=incident, stops_at=stops_at)
+            silent = is_snoozed(incident, now)
+            await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
         elif result.action is Action.STOP and not await tables.stops.intended_of(session.id):
             await tables.stops.add(Stop.intended(session, incident, ordered_by=None, now=now))
 
@@ -268,7 +285,8 @@ def _after(session: Session, heard: Heard, now: float) -> Session:
     pid, since = session.pid, session.pid_since_ts
     for changed, ts in heard.pids:
         if changed != pid:
-            pid, since = changed, ts
+            # A log's clock may be ahead of ours, and the process is not younger than the line that names it.
+            pid, since = changed, min(ts, now)
     newest = heard.newest[-1]
     return replace(
         session,

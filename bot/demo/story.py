@@ -1,6 +1,7 @@
 """The demo itself: starts the agents and the bot, and plays the person if nobody is there."""
 
 import asyncio
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -50,6 +51,9 @@ async def play(*, unattended: bool) -> int:
     """Run the demo; return the exit code."""
     if not unattended and not sys.stdin.isatty():
         unattended = True
+    if task := asyncio.current_task():
+        # So that nothing is left behind then either.
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with _stage() as stage:
         if unattended:
             return await _play_alone(stage)
@@ -84,7 +88,10 @@ async def _end(running: "asyncio.Future[None]", stop: asyncio.Event) -> None:
 
 @asynccontextmanager
 async def _agent(kind: str, log: Path) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "bot.demo.toy_agent", kind, str(log))
+    # In a session of its own: Ctrl-C in this terminal is meant for the demo.
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bot.demo.toy_agent", kind, str(log), start_new_session=True
+    )
     try:
         yield process
     finally:
@@ -111,11 +118,23 @@ async def _play_along(stage: Stage) -> None:
     terminal.note(
         "Type commands as in Telegram (/help), or a number to press that button. /quit ends the demo."
     )
-    async for line in typed_lines():
-        if line == "/quit":
-            return
-        if line:
-            terminal.enter(line)
+    closing_words = asyncio.ensure_future(_say_how_it_ended(stage))
+    try:
+        async for line in typed_lines():
+            if line == "/quit":
+                return
+            if line:
+                terminal.enter(line)
+    finally:
+        closing_words.cancel()
+
+
+async def _say_how_it_ended(stage: Stage) -> None:
+    await stage.stuck.wait()
+    calls = stage.calls_of("busy-agent")
+    await _shown(stage.terminal, f"process {stage.stuck.pid} has exited")
+    await _judge(stage, calls)
+    stage.terminal.note("That was the story. Look around: /incidents, /agents, /status. /quit ends the demo.")
 
 
 async def _play_alone(stage: Stage) -> int:

@@ -64,7 +64,12 @@ async def _sources(desk: Desk, now: float) -> list[SourceStatus]:
                 stops="no killer, observed"
                 if watched.killer is None
                 else f"on detection {watched.on_detection}",
-                problems=watched.source.problems(),
+                problems=[*_being_read(desk, name, now), *watched.source.problems()],
             )
         )
     return found
+
+
+def _being_read(desk: Desk, source: str, now: float) -> list[str]:
+    since = desk.scan.looking.get(source, now)
+    return [view.being_read(now - since)] if now - since > desk.policy.every else []

@@ -85,6 +85,11 @@ def failed() -> Screen:
     )
 
 
+def being_read(seconds: float) -> str:
+    """Say that a source takes its time."""
+    return f"It has been read for {span(seconds)} and is not done; the other sources do not wait."
+
+
 def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
     """Render how the guard fares."""
     return screen(

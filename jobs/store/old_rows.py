@@ -14,8 +14,9 @@ _DELETES: Final = (
         AND NOT EXISTS (SELECT 1 FROM incident i WHERE i.session_id = session.id)
         AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.session_id = session.id)
         AND NOT EXISTS (SELECT 1 FROM confirmation c WHERE c.session_id = session.id)""",
-    # A file that is still there has been looked at since.
-    "DELETE FROM cursor WHERE json_extract(position, '$.read_at') < ?1",
+    # A file that is still there was looked at when the bot last looked at all, however long it was away since.
+    """DELETE FROM cursor WHERE json_extract(position, '$.read_at') < ?1
+        AND json_extract(position, '$.read_at') < (SELECT at - 86400 FROM presence)""",
 )
 
 

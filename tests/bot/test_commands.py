@@ -326,7 +326,7 @@ async def test_a_job_that_fails_again_and_again_is_told_once_and_shows_in_status
     assert [shown.text.splitlines()[0] for shown in told] == ["⚠️ The job thrash_scan fails again and again"]
     status = await room.ask("/status")
     assert status.text.startswith("🔴")
-    assert "The scan has failed 5 times in a row: ExceptionGroup" in status.text
+    assert "The scan has failed 5 times in a row: DecodeError: JSON is malformed" in status.text
 
 
 async def test_status_names_another_job_that_fails(room: Room) -> None:

@@ -52,6 +52,18 @@ def test_a_secret_is_known_by_its_shape(secret: str, around: str) -> None:
         ("-H 'authorization: basic dXNlcjpwYXNz'", "-H 'authorization: basic •••'"),
         ("postgres://me:hunter22@db:5432/x", "postgres://me:•••@db:5432/x"),
         ("https://:hunter22@host/", "https://:•••@host/"),
+        ("SECRET_KEY=abcdefgh", "SECRET_KEY=•••"),
+        ("PRIVATE_KEY: abcdefgh", "PRIVATE_KEY: •••"),
+        ("export ENCRYPTION_KEY=abcdefgh", "export ENCRYPTION_KEY=•••"),
+        ('"pwd": "hunter22"', '"pwd": "•••"'),
+        ("password = 'two words'", "password = '•••'"),
+        ('password = "two words"', 'password = "•••"'),
+        ("mysql --password hunter22 -h db", "mysql --password ••• -h db"),
+        ("tool --api-key abcdefgh", "tool --api-key •••"),
+        ("curl -u me:hunter22 https://host", "curl -u me:••• https://host"),
+        ("sshpass -p hunter22 ssh host", "sshpass -p ••• ssh host"),
+        ("Authorization: token abcdefgh", "Authorization: token •••"),
+        ("Cookie: session=abcdefgh", "Cookie: •••"),
     ],
 )
 def test_a_secret_is_known_by_what_stands_before_it(text: str, masked: str) -> None:

@@ -1,6 +1,9 @@
 """The scan: what it finds in a log becomes a step, an incident, an intent and a message, once."""
 
-from dataclasses import replace
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 
 from jobs.alert.notice import AskNotice, IncidentNotice, WatchlistNotice
 from jobs.alert.outgoing import Mode
-from jobs.ports import Outcome, StopState, Watched
+from jobs.ports import Batch, Cursor, Outcome, StopState, Watched
 from jobs.store.database import Database, open_database
 from jobs.thrash.call import ToolCall
 from jobs.thrash.incident import Incident, IncidentStatus
@@ -352,6 +355,48 @@ async def test_a_session_is_judged_though_all_it_did_was_written_down_before_the
     assert {incident.agent for incident in await world.incidents()} == {"coder", "agent of s-1"}
 
 
+@pytest.mark.parametrize(("ahead", "since"), [(-3600, -3600), (0, 0), (7200, 0)])
+async def test_a_process_is_known_since_the_line_that_names_it_was_written_or_read(
+    world: World, ahead: float, since: float
+) -> None:
+    """A log whose clock is ahead must not make a younger process pass for the one it means."""
+    world.log.calls = [call(NOON + ahead, pid=11), call(NOON + ahead + 1, pid=11)]
+    await world.look()
+    assert (await world.session()).pid_since_ts == NOON + since
+
+
+async def test_a_source_that_is_still_being_read_keeps_no_other_waiting(world: World) -> None:
+    """The next look leaves it out and looks at the others."""
+    slow = BlockingLog(name="slow")
+    gateway, world.watch.watched = (
+        world.watch.watched,
+        [Watched(source=slow, killer=None, on_detection=OnDetection.STOP)],
+    )
+    first = asyncio.ensure_future(world.scan())
+    await asyncio.to_thread(slow.is_read.wait, 10)
+    world.watch.watched += gateway
+    world.circles()
+    await world.scan()
+    assert [heard.mode for heard in await world.hear()] == [Mode.SEND]
+    assert set(world.scan.looking) == {"slow"}
+    slow.may_end.set()
+    await first
+    assert world.scan.looking == {}
+
+
+@dataclass(slots=True, kw_only=True)
+class BlockingLog(CallLog):
+    """A source whose files hang, as on a network that is down."""
+
+    is_read: threading.Event = field(default_factory=threading.Event)
+    may_end: threading.Event = field(default_factory=threading.Event)
+
+    def read_new(self, cursors: Mapping[str, Cursor], now: float) -> Iterator[Batch]:
+        self.is_read.set()
+        self.may_end.wait(30)
+        yield from CallLog.read_new(self, cursors, now)
+
+
 async def test_what_a_session_is_known_by_is_kept_up_to_date(world: World) -> None:
     world.log.calls = [
         replace_call(call(NOON, tokens=5, is_error=True, pid=11), parent="main"),
@@ -366,7 +411,7 @@ async def test_what_a_session_is_known_by_is_kept_up_to_date(world: World) -> No
         2,
         12,
     )
-    assert (session.pid, session.pid_since_ts) == (12, NOON + 1)
+    assert (session.pid, session.pid_since_ts) == (12, NOON)
     assert (session.first_ts, session.last_ts, session.seen_at) == (NOON, NOON + 2, NOON)
 
 
