@@ -15,10 +15,12 @@ from bot.views import agent as view
 from bot.views import stop
 from bot.views.screen import Screen
 from bot.views.status import stale_button
+from bot.views.text import one_line
 from jobs.agent_stop import Order
 from jobs.ports import Session
 
 _SHOWN: Final = 20
+_COMPARED: Final = 500
 _LONGEST_ID: Final = 18
 """Digits of an integer that SQLite takes."""
 
@@ -111,4 +113,8 @@ async def _named(desk: Desk, words: str) -> Sequence[Session]:
         session = await desk.reading.sessions.get(int(number))
         if session:
             return [session]
-    return await desk.reading.sessions.find(words, _SHOWN)
+    found = await desk.reading.sessions.find(words, _SHOWN)
+    # A name that only looks the same, by invisible or foreign letters, must not be taken for this one.
+    recent = await desk.reading.sessions.newest(desk.clock.now() - LISTED, _COMPARED)
+    alike = [s for s in recent if one_line(s.agent) == one_line(words) and s not in found]
+    return [*found, *alike][:_SHOWN]

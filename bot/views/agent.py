@@ -65,7 +65,7 @@ def not_found(words: str) -> Screen:
 
 def ambiguous(words: str, sessions: Sequence[Session], now: float) -> Screen:
     """Say that a name means several sessions."""
-    head = Text("Several sessions are called ", Code(clean(words, 64)), ". Use the id:")
+    head = Text("Several sessions look like ", Code(clean(words, 64)), ". Use the id:")
     return screen(lines(head, *(_row(session, now) for session in sessions)))
 
 

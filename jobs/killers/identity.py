@@ -64,7 +64,9 @@ def _check_pid(pid: int) -> None:
 
 def _find(pid: int) -> psutil.Process:
     if _is_out_of_reach(pid):
-        raise RefusedError(f"process {pid} belongs to another user, expected user {os.getuid()}")
+        raise RefusedError(
+            f"process {pid} belongs to another user, expected user {os.getuid()}, or a security module forbids signals"
+        )
     process = psutil.Process(pid)
     if not is_living(process):
         raise psutil.ZombieProcess(pid)

@@ -146,12 +146,27 @@ async def open_database(folder: Path) -> AsyncIterator[Database]:
     try:
         opened, set_aside = await open_file(path)
     except (aiosqlite.Error, OSError) as error:
-        opened, trouble = await open_memory(), _sentence(error)
+        opened, trouble = await _open_salvaged(path), _sentence(error)
     database = Database(path, opened, trouble, set_aside)
     try:
         yield database
     finally:
         await database.close()
+
+
+async def _open_salvaged(path: Path) -> Opened:
+    """Open a database in memory with what can still be read of the file."""
+    memory = await open_memory()
+    try:
+        async with aiosqlite.connect(_read_only(path), uri=True) as file:
+            await copy_live_rows(file, memory.writer)
+    except aiosqlite.Error:
+        await copy_live_rows(None, memory.writer)
+    return memory
+
+
+def _read_only(path: Path) -> str:
+    return f"{path.absolute().as_uri()}?mode=ro"
 
 
 def is_storage_failure(error: BaseException) -> bool:

@@ -1,6 +1,5 @@
 """Takes what guarding needs from one database to another: into memory when the file fails, and back."""
 
-from contextlib import suppress
 from typing import Final
 
 import aiosqlite
@@ -23,27 +22,51 @@ _LIVE: Final = {
     "sqlite_sequence": "true",
 }
 
+_NUMBERED: Final = ("session", "incident", "stop", "outbox")
+_FAR_AHEAD: Final = 1_000_000_000
+"""An id that no database has come to."""
 
-async def copy_live_rows(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
-    """Copy what is still going on; a table that cannot be read is left empty."""
+
+async def copy_live_rows(source: aiosqlite.Connection | None, target: aiosqlite.Connection) -> None:
+    """Copy what is still going on; what cannot be read is begun anew, with ids that no earlier row can have."""
     await target.execute("PRAGMA foreign_keys = OFF")
-    for table, is_live in _LIVE.items():
-        with suppress(aiosqlite.Error):
-            await _copy(source, target, table, is_live)
+    missing = [
+        table for table, is_live in _LIVE.items() if not await _is_copied(source, target, table, is_live)
+    ]
+    if missing:
+        for table in _NUMBERED:
+            await target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+            await target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, _FAR_AHEAD))
 
 
 async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
     """Copy every row, in one transaction; rows with the same key are overwritten. Raises if that fails."""
+    # Rows refer to each other, and not always to earlier ones.
+    await target.execute("PRAGMA foreign_keys = OFF")
     await target.execute("BEGIN IMMEDIATE")
     try:
-        # Rows refer to each other, and not always to earlier ones.
-        await target.execute("PRAGMA defer_foreign_keys = ON")
         for table in _LIVE:
             await _copy(source, target, table, "true")
+        for table in ("confirmation", "stop", "incident"):
+            # Of a session that is known under another id by now.
+            await target.execute(f"DELETE FROM {table} WHERE session_id NOT IN (SELECT id FROM session)")  # noqa: S608
         await target.commit()
     except BaseException:
         await target.rollback()
         raise
+    await target.execute("PRAGMA foreign_keys = ON")
+
+
+async def _is_copied(
+    source: aiosqlite.Connection | None, target: aiosqlite.Connection, table: str, is_live: str
+) -> bool:
+    if source is None:
+        return False
+    try:
+        await _copy(source, target, table, is_live)
+    except aiosqlite.Error:
+        return False
+    return True
 
 
 async def _copy(source: aiosqlite.Connection, target: aiosqlite.Connection, table: str, where: str) -> None:

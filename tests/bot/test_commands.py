@@ -198,7 +198,7 @@ async def test_a_name_of_several_sessions_is_answered_with_their_ids(room: Room)
     await room.scan()
     for command in TAKES_AN_ID:
         answer = await room.ask(f"/{command} {AGENT}")
-        assert "Several sessions are called worker-3" in answer.text
+        assert "Several sessions look like worker-3" in answer.text
         assert [line.split()[0] for line in lines(answer)[1:]] == ["1", "2"]
         assert not answer.buttons
 
@@ -224,6 +224,16 @@ async def test_status_says_that_all_is_well(room: Room) -> None:
 async def test_status_before_the_first_scan_says_so(room: Room) -> None:
     answer = await room.ask("/status")
     assert "The first scan is under way." in answer.text
+
+
+async def test_names_that_only_look_the_same_are_told_apart_by_their_ids(room: Room) -> None:
+    """An agent cannot hide behind another one's name."""
+    for agent in ("main", "ma\u200bin", "\uff4dain"):
+        room.call(agentId=agent)
+    await room.scan()
+    answer = await room.ask("/kill main")
+    assert answer.text.startswith("Several sessions look like main. Use the id:")
+    assert len(answer.text.splitlines()) == 4
 
 
 async def test_status_counts_the_lines_that_cannot_be_read(room: Room) -> None:

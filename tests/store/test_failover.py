@@ -11,7 +11,7 @@ import aiosqlite
 import pytest
 
 from jobs.alert.outgoing import Mode, Outgoing
-from jobs.ports import Session
+from jobs.ports import Session, Stop, StopState
 from jobs.store.database import FILE_NAME, Database, is_storage_failure, open_database
 from tests.fakes import NOON
 from tests.store.rows import a_session, an_incident
@@ -211,6 +211,48 @@ async def test_a_file_that_cannot_be_used_at_the_start_is_done_without(tmp_path:
         assert store.trouble
         await _write_much(store)
         assert await store.reading.sessions.newest(0, 1)
+
+
+async def test_a_file_that_is_locked_at_the_start_gives_what_is_going_on(tmp_path: Path) -> None:
+    """It can be read all the same: an intended stop is known, and nothing is mixed up when the file is back."""
+    async with open_database(tmp_path) as store, store.transaction() as tables:
+        session = await tables.sessions.save(a_session(session="old"))
+        incident = await tables.incidents.add(an_incident(session))
+        intent = await tables.stops.add(Stop.intended(session, incident, ordered_by=None, now=NOON))
+    other = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    async with open_database(tmp_path) as store:
+        assert store.trouble == "database is locked"
+        assert await store.reading.stops.in_state(StopState.INTENDED) == [intent]
+        async with store.transaction() as tables:
+            newer = await tables.sessions.save(a_session(session="new"))
+        assert newer.id > session.id
+        other.close()
+        assert await store.recover()
+        assert await store.reading.sessions.get(session.id) == session
+        assert await store.reading.sessions.get(newer.id) == newer
+        assert await store.reading.stops.in_state(StopState.INTENDED) == [intent]
+
+
+async def test_a_file_that_could_not_be_read_is_not_mixed_up_with_what_came_after(tmp_path: Path) -> None:
+    """What was begun without it has ids of its own; a session known to both is one again."""
+    path = tmp_path / FILE_NAME
+    async with open_database(tmp_path) as store, store.transaction() as tables:
+        old = await tables.sessions.save(a_session(session="old"))
+        both = await tables.sessions.save(a_session(session="both"))
+        await tables.incidents.add(an_incident(both))
+    path.rename(tmp_path / "kept")
+    path.mkdir()
+    async with open_database(tmp_path) as store:
+        async with store.transaction() as tables:
+            again = await tables.sessions.save(a_session(session="both", agent="seen again"))
+            new = await tables.sessions.save(a_session(session="new"))
+        path.rmdir()
+        (tmp_path / "kept").rename(path)
+        assert await store.recover()
+        known = await store.reading.sessions.of_source("gateway", ["old", "both", "new"])
+        assert known == {"old": old, "both": again, "new": new}
+        assert await store.reading.incidents.unclosed() == {}
 
 
 @pytest.fixture
