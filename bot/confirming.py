@@ -61,7 +61,9 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
     now = desk.clock.now()
     nonce = secrets.token_urlsafe(12)
     is_stopped = bool(await desk.agent_stop.stopped_among([session]))
-    shown = stop.confirmation(session, nonce, VALID_FOR, now, is_stopped=is_stopped)
+    shown = stop.confirmation(
+        session, nonce, VALID_FOR, now, is_stopped=is_stopped, is_dry_run=desk.is_dry_run(session.source)
+    )
     question = outgoing(event, shown, Mode.REPLY)
     async with desk.store.transaction() as tables:
         confirmation = Confirmation(

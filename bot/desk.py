@@ -68,6 +68,11 @@ class Desk:
         watched = self.watch.sources().get(source)
         return watched is not None and watched.killer is not None
 
+    def is_dry_run(self, source: str) -> bool:
+        """Whether a source's killer only says what it would do."""
+        watched = self.watch.sources().get(source)
+        return watched is not None and watched.is_dry_run
+
 
 def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode) -> Outgoing:
     """Return the message that answers, or takes the place of, the one behind an event."""

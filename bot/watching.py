@@ -5,10 +5,10 @@ from pathlib import Path
 
 from jobs.alert.notice import WatchlistNotice
 from jobs.killers.registry import killers_of
-from jobs.ports import Watched
+from jobs.ports import Killer, Watched
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.policy import OnDetection
-from jobs.watchlist import Watchlist, WatchlistError, read_watchlist
+from jobs.watchlist import DryRunSpec, KillerSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
 
 
 class WatchlistFile:
@@ -49,14 +49,23 @@ class WatchlistFile:
 
 def _build(watchlist: Watchlist, on_detection: OnDetection) -> Mapping[str, Watched]:
     killers = killers_of(watchlist.killers)
-    return {
-        spec.name: Watched(
-            source=build_source(spec),
-            killer=None if spec.killer is None else killers[spec.killer],
-            on_detection=spec.on_detection or on_detection,
-        )
-        for spec in watchlist.sources
-    }
+    return {spec.name: _watched(spec, watchlist.killers, killers, on_detection) for spec in watchlist.sources}
+
+
+def _watched(
+    source: SourceSpec,
+    specs: Mapping[str, KillerSpec],
+    killers: Mapping[str, Killer],
+    on_detection: OnDetection,
+) -> Watched:
+    spec = None if source.killer is None else specs[source.killer]
+    return Watched(
+        source=build_source(source),
+        killer=None if source.killer is None else killers[source.killer],
+        on_detection=source.on_detection or on_detection,
+        is_dry_run=isinstance(spec, DryRunSpec),
+        has_other_step=spec is not None and spec.then is not None,
+    )
 
 
 def _state(path: Path) -> tuple[int, ...] | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from jobs.alert.notice import StillRunningNotice, StopNotice
 from jobs.alert.outgoing import Mode, told
-from jobs.alert.reason import is_snoozed, telling
+from jobs.alert.reason import is_snoozed, tellings
 from jobs.ports import (
     Clock,
     Killer,
@@ -157,6 +157,7 @@ class AgentStop:
         )
 
     async def _still_running(self, stop: Stop, session: Session, pid: int | None, now: float) -> None:
+        had_stopped = stop.outcome is Outcome.STOPPED
         notice = StillRunningNotice(
             session=session.id,
             agent=session.agent,
@@ -165,18 +166,26 @@ class AgentStop:
             pid=pid,
             newest_ts=session.last_ts,
             stopped_at=stop.finished_at or now,
-            escalating=stop.escalates is None,
+            had_stopped=had_stopped,
+            escalating=self._may_escalate(stop),
         )
+        status = IncidentStatus.STILL_RUNNING if had_stopped else IncidentStatus.STOP_FAILED
         async with self.store.transaction() as tables:
             await tables.stops.save(replace(stop, state=StopState.OVER))
             incident = await tables.incidents.unclosed_of(stop.session_id)
-            await self._set_status(tables, incident, IncidentStatus.STILL_RUNNING, now)
+            await self._set_status(tables, incident, status, now)
             silent = incident is not None and is_snoozed(incident, now)
             await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
             _log.warning("stop %d, session %d: still running", stop.id, session.id)
             if notice.escalating and await tables.stops.intended_of(session.id) is None:
                 again = Stop.intended(session, incident, ordered_by=stop.ordered_by, now=now)
                 await tables.stops.add(replace(again, escalates=stop.id, target=stop.target))
+
+    def _may_escalate(self, stop: Stop) -> bool:
+        """Once; and what a killer has refused it will refuse again, unless its harder step is another killer."""
+        watched = self.watch.sources().get(stop.target.source)
+        has_other_step = watched is not None and watched.has_other_step
+        return stop.escalates is None and (stop.outcome is not Outcome.REFUSED or has_other_step)
 
     async def _held(self, stop: Stop, now: float) -> None:
         async with self.store.transaction() as tables:
@@ -193,8 +202,7 @@ class AgentStop:
         after = replace(before, status=status, updated_at=now)
         await tables.incidents.save(after)
         outlook = outlook_of(self.watch.sources().get(after.source), self.policy)
-        message = telling(before, after, outlook, now)
-        if message:
+        for message in tellings(before, after, outlook, now):
             await tables.outbox.put(message, now)
         return after
 

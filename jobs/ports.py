@@ -141,13 +141,25 @@ class Watched:
     source: CallSource
     killer: Killer | None
     on_detection: OnDetection
+    is_dry_run: bool = False
+    """Whether the killer only says what it would do."""
+    has_other_step: bool = False
+    """Whether the killer's harder step is another killer."""
 
 
 def outlook_of(watched: Watched | None, policy: ThrashPolicy) -> Outlook:
     """Say what an incident may come to; of a source without killer, or no longer watched, it is only observed."""
     if watched is None or watched.killer is None:
-        return Outlook(can_stop=False, on_detection=OnDetection.OBSERVE, kill_after=policy.kill_after)
-    return Outlook(can_stop=True, on_detection=watched.on_detection, kill_after=policy.kill_after)
+        on_detection, can_stop, is_dry_run = OnDetection.OBSERVE, False, False
+    else:
+        on_detection, can_stop, is_dry_run = watched.on_detection, True, watched.is_dry_run
+    return Outlook(
+        can_stop=can_stop,
+        on_detection=on_detection,
+        kill_after=policy.kill_after,
+        ask_grace=policy.ask_grace,
+        is_dry_run=is_dry_run,
+    )
 
 
 class Watch(Protocol):

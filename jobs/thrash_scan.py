@@ -10,9 +10,8 @@ from typing import Final
 
 import msgspec
 
-from jobs.alert.notice import AskNotice
-from jobs.alert.outgoing import Mode, told
-from jobs.alert.reason import is_snoozed, telling
+from jobs.alert.outgoing import told
+from jobs.alert.reason import tellings
 from jobs.ports import Batch, Clock, Cursor, Session, Stop, Store, Tables, Watch, Watched, outlook_of
 from jobs.thrash.assess import Action, Assessment, Subject, assess, end, is_silent
 from jobs.thrash.call import LoggedCall
@@ -216,12 +215,7 @@ class ThrashScan:
     async def _act(
         self, tables: Tables, result: Assessment, incident: Incident, session: Session, now: float
     ) -> None:
-        if result.action is Action.ASK:
-            stops_at = max(now + self.policy.ask_grace, incident.snoozed_until or 0)
-            notice = AskNotice(incident=incident, stops_at=stops_at)
-            silent = is_snoozed(incident, now)
-            await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
-        elif result.action is Action.STOP and not await tables.stops.intended_of(session.id):
+        if result.action is Action.STOP and not await tables.stops.intended_of(session.id):
             await tables.stops.add(Stop.intended(session, incident, ordered_by=None, now=now))
 
     async def _save_incident(
@@ -232,8 +226,7 @@ class ThrashScan:
         else:
             after = await tables.incidents.add(after)
         outlook = outlook_of(self.watch.sources().get(after.source), self.policy)
-        message = telling(before, after, outlook, now)
-        if message:
+        for message in tellings(before, after, outlook, now):
             await tables.outbox.put(message, now)
         return after
 

@@ -7,6 +7,7 @@ from aiogram.types import Message
 from bot.desk import LISTED, Desk
 from bot.views import status as view
 from bot.views.status import SourceStatus, Status
+from jobs.thrash.incident import IncidentStatus
 
 _SCAN = "thrash_scan"
 
@@ -37,6 +38,7 @@ async def _status(desk: Desk, now: float) -> Status:
     runs = dict(desk.timetable.runs)
     outbox = await desk.reading.outbox.counts()
     unclosed = await desk.reading.incidents.unclosed()
+    unstopped = {IncidentStatus.STOP_FAILED, IncidentStatus.STILL_RUNNING}
     return Status(
         started_at=desk.started_at,
         scan=runs.pop(_SCAN),
@@ -44,6 +46,7 @@ async def _status(desk: Desk, now: float) -> Status:
         sources=await _sources(desk, now),
         watchlist_error=desk.watch.error,
         open_incidents=sum(not found.is_being_stopped for found in unclosed.values()),
+        unstopped=sum(found.status in unstopped for found in unclosed.values()),
         waiting=outbox.waiting,
         parked=outbox.parked,
         refused=desk.refusals.count,

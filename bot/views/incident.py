@@ -1,6 +1,7 @@
 """Incidents: the alert that is edited as they go on, the question, the list, the details."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -11,7 +12,7 @@ from bot.callbacks import IncidentButton, IncidentVerb
 from bot.views.measure import amount, moment, plural, span
 from bot.views.screen import Screen, lines, screen
 from bot.views.text import clean, name
-from jobs.alert.notice import AskNotice, IncidentNotice
+from jobs.alert.notice import AskNotice, IncidentNotice, Outlook
 from jobs.ports import Session
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.locality import SeenCall, repeating
@@ -43,10 +44,12 @@ _ENDINGS: Final = {
 def alert(notice: IncidentNotice, now: float, zone: ZoneInfo) -> Screen:
     """Render the message of an incident, as it stands."""
     incident = notice.incident
-    is_snoozed = incident.snoozed_until is not None and incident.snoozed_until > now
+    is_snoozed = (
+        incident.snoozed_until is not None and incident.snoozed_until > now and not incident.is_being_stopped
+    )
     return screen(
         lines(
-            _title(incident),
+            _rehearsed(incident) if notice.outlook.is_dry_run else _title(incident),
             *_facts(incident),
             _outlook(notice),
             f"🔕 snoozed until {moment(incident.snoozed_until or 0, now, zone)}" if is_snoozed else None,
@@ -58,8 +61,11 @@ def alert(notice: IncidentNotice, now: float, zone: ZoneInfo) -> Screen:
 def question(notice: AskNotice, now: float, zone: ZoneInfo) -> Screen:
     """Render the question whether to stop an agent."""
     incident = notice.incident
+    if incident.status is not IncidentStatus.ASKED:
+        closed = Text("❔ ", Bold(name(incident.agent)), " was asked about; the question is closed.")
+        return screen(lines(closed, f"The alert of incident #{incident.id} says how it went."))
     grace = f"Without an answer it is stopped at {moment(notice.stops_at, now, zone)} if it goes on."
-    return screen(lines(_title(incident), grace), *_buttons(incident, can_stop=True))
+    return screen(lines(_title(incident), grace, _where(incident)), *_buttons(incident, can_stop=True))
 
 
 def incident_list(incidents: Sequence[Incident], now: float, zone: ZoneInfo) -> Screen:
@@ -89,12 +95,22 @@ def _title(incident: Incident) -> Text:
     return Text(f"{icon} ", Bold(name(incident.agent)), Bold(says))
 
 
+def _rehearsed(incident: Incident) -> Text:
+    """A dry run stops nothing, not even for the moment between order and report."""
+    is_begun = incident.status is IncidentStatus.STOPPING
+    return _title(replace(incident, status=IncidentStatus.DRY_RUN) if is_begun else incident)
+
+
 def _facts(incident: Incident) -> list[Text]:
     return [
         Text("Tool ", name(incident.tool), f", score {incident.score}"),
         Text(damage(incident)),
-        Text("Source ", name(incident.source), f", session {incident.session_id}, incident #{incident.id}"),
+        _where(incident),
     ]
+
+
+def _where(incident: Incident) -> Text:
+    return Text("Source ", name(incident.source), f", session {incident.session_id}, incident #{incident.id}")
 
 
 def damage(incident: Incident) -> str:
@@ -109,17 +125,23 @@ def _outlook(notice: IncidentNotice) -> str | None:
         return f"It ended: {_ENDINGS[incident.ended]}."
     if not incident.is_undecided:
         return None
-    seen = f"Scan {incident.steps} in a row"
-    outlook = notice.outlook
+    return f"Scan {incident.steps} in a row{_what_follows(incident, notice.outlook)}"
+
+
+def _what_follows(incident: Incident, outlook: Outlook) -> str:
+    if not outlook.can_stop:
+        return ". This source has no killer: it is only observed."
     match outlook.on_detection:
-        case OnDetection.OBSERVE if not outlook.can_stop:
-            return f"{seen}. This source has no killer: it is only observed."
         case OnDetection.OBSERVE:
-            return f"{seen}. It is only observed."
+            return ". It is only observed."
+        case OnDetection.ASK if incident.asked_at is not None:
+            return ". You were asked."
         case OnDetection.ASK:
-            return f"{seen}; at {outlook.kill_after} you are asked."
+            return f"; at {outlook.kill_after} you are asked."
+        case OnDetection.STOP if outlook.is_dry_run:
+            return f"; at {outlook.kill_after} a dry run says so, and nothing is stopped."
         case OnDetection.STOP:
-            return f"{seen}; at {outlook.kill_after} it is stopped."
+            return f"; at {outlook.kill_after} it is stopped."
 
 
 def _buttons(incident: Incident, *, can_stop: bool) -> list[list[InlineKeyboardButton]]:

@@ -43,6 +43,8 @@ class Status:
     sources: Sequence[SourceStatus]
     watchlist_error: str | None
     open_incidents: int
+    unstopped: int
+    """Open incidents whose agent could not be stopped."""
     waiting: int
     parked: int
     refused: int
@@ -99,6 +101,9 @@ def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
             *(_failing(job, runs) for job, runs in state.other_jobs.items() if runs.failures),
             *_watchlist(state),
             *(part for source in state.sources for part in _source(source)),
+            f"🚨 Agents that could not be stopped: {state.unstopped}, see /incidents"
+            if state.unstopped
+            else None,
             f"Incidents open: {state.open_incidents}",
             f"Messages waiting: {state.waiting}, given up: {state.parked}",
             f"Updates refused: {amount(state.refused)}" if state.refused else None,
@@ -107,8 +112,8 @@ def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
 
 
 def _light(state: Status) -> str:
-    is_bad = any(runs.failures for runs in (state.scan, *state.other_jobs.values())) or state.watchlist_error
-    has_problems = state.parked or any(source.problems for source in state.sources)
+    is_bad = any(runs.failures for runs in (state.scan, *state.other_jobs.values())) or state.unstopped
+    has_problems = state.watchlist_error or state.parked or any(source.problems for source in state.sources)
     return "🔴 " if is_bad else "🟡 " if has_problems else "🟢 "
 
 

@@ -57,28 +57,34 @@ def report(notice: StopNotice) -> Screen:
     """Render what became of a stop."""
     icon, says = _TITLES[Outcome(notice.outcome)]
     who = "by the scan" if notice.ordered_by is None else f"by user {notice.ordered_by}"
+    why = (
+        Text("Reason ", Code(clean(notice.reason, 64)), f", ordered {who}")
+        if notice.incident
+        else Text(f"Ordered {who}")
+    )
     took = f", took {span(notice.took)}" if notice.took >= 1 else ""
-    again = ", second and harder attempt" if notice.escalated else ""
+    again = ", second attempt" if notice.escalated else ""
     return screen(
         lines(
             Text(f"{icon} ", Bold(says), Bold(name(notice.agent))),
             Code(clean(notice.detail, _DETAIL_LIMIT)),
-            None if notice.incident is None else Text(f"It had made {damage(notice.incident)}."),
-            Text("Reason ", Code(clean(notice.reason, 64)), f", ordered {who}{took}{again}"),
+            None if notice.incident is None else Text(f"In circles: {damage(notice.incident)}."),
+            Text(why, f"{took}{again}"),
             Text("Source ", name(notice.source), f", session {notice.session}"),
         )
     )
 
 
 def still_running(notice: StillRunningNotice, now: float, zone: ZoneInfo) -> Screen:
-    """Render that a stop did not hold."""
+    """Render that a stop did not hold, or had not worked to begin with."""
+    stop = "stop" if notice.had_stopped else "failed stop"
     seen = (
         f"Process {notice.pid} still lives."
         if notice.pid is not None
-        else f"It made calls after the stop of {moment(notice.stopped_at, now, zone)}."
+        else f"It made calls after the {stop} of {moment(notice.stopped_at, now, zone)}."
     )
     next_step = (
-        "A harder attempt follows now."
+        "One more attempt follows now."
         if notice.escalating
         else "Nothing more is tried: please stop it by hand."
     )
@@ -92,13 +98,16 @@ def still_running(notice: StillRunningNotice, now: float, zone: ZoneInfo) -> Scr
     )
 
 
-def confirmation(session: Session, nonce: str, seconds: int, now: float, *, is_stopped: bool) -> Screen:
+def confirmation(
+    session: Session, nonce: str, seconds: int, now: float, *, is_stopped: bool, is_dry_run: bool
+) -> Screen:
     """Ask whether to stop a session."""
     process = "" if session.pid is None else f", process {session.pid}"
     return screen(
         lines(
             Text("Stop ", Bold(name(session.agent)), "?"),
             Text("Source ", name(session.source), f", session {session.id}{process}"),
+            "A dry run: nothing is really stopped." if is_dry_run else None,
             "It was stopped already and has made no call since." if is_stopped else None,
             Text(f"Last call {span(now - session.last_ts)} ago. The button works once, for {seconds} s."),
         ),

@@ -17,6 +17,10 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its source has a killer."""
     on_detection: OnDetection
     kill_after: int
+    ask_grace: float
+    """Seconds that the chat has to answer before a loop that goes on is stopped."""
+    is_dry_run: bool = False
+    """Whether the killer only says what it would do."""
 
 
 class IncidentNotice(Notice, frozen=True, kw_only=True):
@@ -27,7 +31,7 @@ class IncidentNotice(Notice, frozen=True, kw_only=True):
 
 
 class AskNotice(Notice, frozen=True, kw_only=True):
-    """The agent will be stopped at `stops_at` (epoch seconds) if it goes on and nobody answers."""
+    """The agent will be stopped at `stops_at` (epoch seconds) if it goes on and nobody answers, while it is `asked`."""
 
     incident: Incident
     stops_at: float
@@ -64,6 +68,8 @@ class StillRunningNotice(Notice, frozen=True, kw_only=True):
     newest_ts: float
     """Its newest call."""
     stopped_at: float
+    had_stopped: bool
+    """Whether the stop had seemed to work."""
     escalating: bool
     """Whether one harder attempt follows; if not, a person must act."""
 

@@ -37,13 +37,18 @@ class Outgoing:
 
 
 def told(
-    notice: Notice, mode: Mode = Mode.SEND, *, about: Incident | None = None, silent: bool = False
+    notice: Notice,
+    mode: Mode = Mode.SEND,
+    *,
+    about: Incident | None = None,
+    kind: str = "incident",
+    silent: bool = False,
 ) -> Outgoing:
-    """Return the message that carries a notice to the configured chat."""
+    """Return the message that carries a notice to the configured chat; `kind` tells an incident's messages apart."""
     return Outgoing(
         kind="notice",
         body=msgspec.json.encode(notice),
         mode=mode,
-        subject=None if about is None else f"incident:{about.id}",
+        subject=None if about is None else f"{kind}:{about.id}",
         silent=silent,
     )

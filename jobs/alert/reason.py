@@ -1,10 +1,11 @@
 """Is a change of an incident worth telling, and how?"""
 
+from collections.abc import Iterator
 from enum import StrEnum
 
-from jobs.alert.notice import IncidentNotice, Outlook
+from jobs.alert.notice import AskNotice, IncidentNotice, Outlook
 from jobs.alert.outgoing import Mode, Outgoing, told
-from jobs.thrash.incident import Incident
+from jobs.thrash.incident import Incident, IncidentStatus
 
 
 class Reason(StrEnum):
@@ -35,10 +36,20 @@ def is_snoozed(incident: Incident, now: float) -> bool:
     return incident.snoozed_until is not None and now < incident.snoozed_until
 
 
-def telling(before: Incident | None, after: Incident, outlook: Outlook, now: float) -> Outgoing | None:
-    """Return the message for a change of an incident: the alert, an edit of it, or none."""
-    reason = reason_to_notify(before, after, now)
-    if reason is None:
-        return None
-    notice = IncidentNotice(incident=after, outlook=outlook)
-    return told(notice, Mode.SEND if reason is Reason.NEW else Mode.EDIT, about=after)
+def tellings(before: Incident | None, after: Incident, outlook: Outlook, now: float) -> Iterator[Outgoing]:
+    """Yield the messages for a change of an incident: the alert or an edit of it, the question or an edit of that."""
+    if reason := reason_to_notify(before, after, now):
+        notice = IncidentNotice(incident=after, outlook=outlook)
+        yield told(notice, Mode.SEND if reason is Reason.NEW else Mode.EDIT, about=after)
+    if mode := _question(before, after):
+        stops_at = max((after.asked_at or now) + outlook.ask_grace, after.snoozed_until or 0)
+        question = AskNotice(incident=after, stops_at=stops_at)
+        yield told(question, mode, about=after, kind="question", silent=is_snoozed(after, now))
+
+
+def _question(before: Incident | None, after: Incident) -> Mode | None:
+    was_asked = before is not None and before.status is IncidentStatus.ASKED
+    if not was_asked:
+        return Mode.SEND if after.status is IncidentStatus.ASKED else None
+    has_moved = before is not None and before.snoozed_until != after.snoozed_until
+    return Mode.EDIT if has_moved or after.status is not IncidentStatus.ASKED else None

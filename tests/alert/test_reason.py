@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.alert.notice import AnyNotice, IncidentNotice, Outlook
+from jobs.alert.notice import AnyNotice, AskNotice, IncidentNotice, Outlook
 from jobs.alert.outgoing import Mode, Outgoing, told
-from jobs.alert.reason import Reason, is_snoozed, reason_to_notify, telling
+from jobs.alert.reason import Reason, is_snoozed, reason_to_notify, tellings
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.policy import OnDetection
 from tests.drawn import incidents, times
 from tests.fakes import NOON
 
-OUTLOOK = Outlook(can_stop=True, on_detection=OnDetection.STOP, kill_after=3)
+OUTLOOK = Outlook(can_stop=True, on_detection=OnDetection.STOP, kill_after=3, ask_grace=300)
 OPEN = Incident(
     id=3,
     session_id=7,
@@ -98,8 +98,7 @@ def test_a_snooze_ends_by_itself(until: float | None, *, expected: bool) -> None
 def test_an_incident_is_one_message_that_is_kept_up_to_date(
     before: Incident | None, after: Incident, mode: Mode
 ) -> None:
-    message = telling(before, after, OUTLOOK, NOON)
-    assert message is not None
+    message, *_ = tellings(before, after, OUTLOOK, NOON)
     assert (message.mode, message.subject, message.silent) == (mode, "incident:3", False)
     assert msgspec.json.decode(message.body, type=AnyNotice) == IncidentNotice(
         incident=after, outlook=OUTLOOK
@@ -107,7 +106,32 @@ def test_an_incident_is_one_message_that_is_kept_up_to_date(
 
 
 def test_what_is_not_worth_telling_is_no_message() -> None:
-    assert telling(OPEN, OPEN, OUTLOOK, NOON) is None
+    assert list(tellings(OPEN, OPEN, OUTLOOK, NOON)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "mode", "stops_at"),
+    [
+        pytest.param(OPEN, ASKED, Mode.SEND, 300, id="asked"),
+        pytest.param(None, ASKED, Mode.SEND, 300, id="asked at once"),
+        pytest.param(OPEN, snoozed(ASKED), Mode.SEND, 900, id="asked while snoozed: it is given longer"),
+        pytest.param(ASKED, snoozed(ASKED), Mode.EDIT, 900, id="snoozed after it was asked"),
+        pytest.param(ASKED, replace(ASKED, status=IncidentStatus.STOPPING), Mode.EDIT, 300, id="answered"),
+        pytest.param(ASKED, replace(ASKED, score=10), None, 300, id="only numbers moved"),
+        pytest.param(OPEN, GREW, None, 300, id="never asked"),
+    ],
+)
+def test_a_question_is_a_message_of_its_own_that_is_kept_up_to_date(
+    before: Incident | None, after: Incident, mode: Mode | None, stops_at: float
+) -> None:
+    """It names the time at which it is over, and is closed when that has come."""
+    after = replace(after, asked_at=NOON) if after.status is IncidentStatus.ASKED else after
+    questions = [m for m in tellings(before, after, OUTLOOK, NOON) if m.subject == "question:3"]
+    assert [message.mode for message in questions] == ([] if mode is None else [mode])
+    for message in questions:
+        notice = msgspec.json.decode(message.body, type=AnyNotice)
+        assert isinstance(notice, AskNotice)
+        assert (notice.incident, notice.stops_at) == (after, NOON + stops_at)
 
 
 @given(incident=incidents, silent=st.booleans())

@@ -128,13 +128,17 @@ async def test_under_ask_the_chat_is_asked_before_an_agent_is_stopped(
         assert "Scan 1 in a row; at 3 you are asked." in alert.text
         await room.thrash(pid=agent.pid)
         edited, question = await room.thrash(pid=agent.pid)
-        assert edited.id == question.reply_to == alert.id
+        assert edited.id == alert.id
         assert question.text.splitlines() == [
             "❓ worker-3 is going round in circles. Stop it?",
             "Without an answer it is stopped at 12:08:00 if it goes on.",
+            "Source gateway, session 1, incident #1",
         ]
         assert "Kill" in question.buttons
-        await room.thrash(5, pid=agent.pid)
+        shown = await room.thrash(5, pid=agent.pid)
+        [closed] = [message for message in shown if message.id == question.id]
+        assert closed.text.startswith("❔ worker-3 was asked about; the question is closed.")
+        assert closed.buttons == {}
         _, report = await room.stop_agents()
     assert f"process {agent.pid} has exited" in report.text
 
@@ -153,7 +157,7 @@ async def test_a_stop_is_a_new_message_that_answers_the_alert(room: Room, spawn_
     title, detail, damage, reason, source = report.text.splitlines()
     assert title == "🛑 Stopped: worker-3"
     assert detail.startswith(f"process {agent.pid} has exited, after SIGTERM")
-    assert damage == f"It had made {alert.text.splitlines()[2]}."
+    assert damage == f"In circles: {alert.text.splitlines()[2]}."
     assert reason == "Reason thrash_loop:10, ordered by the scan"
     assert source == "Source gateway, session 1"
 
@@ -164,6 +168,9 @@ async def test_a_stop_that_fails_is_told_with_what_was_in_the_way(room: Room) ->
     assert alert.text.startswith("🚨 worker-3 could not be stopped")
     assert "Kill" in alert.buttons
     assert report.text.startswith("🚨 The stop was refused: worker-3\nno pid known")
+    status = await room.ask("/status")
+    assert status.text.startswith("🔴")
+    assert "Agents that could not be stopped: 1" in status.text
     assert report.reply_to == alert.id
 
 
@@ -179,9 +186,9 @@ async def test_an_agent_that_goes_on_after_its_stop_is_told_and_tried_harder_onc
     edited, told = (message for message in shown if "is still running" in message.text)
     assert edited.id == told.reply_to == alert.id
     assert "It made calls after the stop of 12:03:00." in told.text
-    assert "A harder attempt follows now." in told.text
+    assert "One more attempt follows now." in told.text
     shown = await room.stop_agents()
-    assert any("second and harder attempt" in message.text for message in shown)
+    assert any("second attempt" in message.text for message in shown)
     room.clock.go_on(10)
     room.call(pid=agent.pid, times=4)
     await room.scan()
@@ -206,7 +213,11 @@ async def test_a_process_that_survives_its_stop_is_named(tmp_path: Path, spawn_a
 async def test_a_dry_run_says_what_would_have_been_stopped(tmp_path: Path) -> None:
     head, _, _ = WATCHLIST.partition("kind =")
     async with open_room(tmp_path, watchlist=f'{head}kind = "dry_run"\n') as room:
-        await room.thrash(3)
+        [alert] = await room.thrash()
+        assert "at 3 a dry run says so, and nothing is stopped." in alert.text
+        assert "A dry run: nothing is really stopped." in (await room.press(alert, "Kill"))[0].text
+        [alert] = await room.thrash(2)
+        assert alert.text.startswith("🧪 worker-3 would have been stopped (dry run)")
         alert, report = await room.stop_agents()
     assert alert.text.startswith("🧪 worker-3 would have been stopped (dry run)")
     assert report.text.startswith("🧪 Dry run: worker-3")

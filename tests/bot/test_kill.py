@@ -87,7 +87,7 @@ async def test_the_second_press_stops_the_process(room: Room, agent: Agent) -> N
     [report] = await room.stop_agents()
     assert agent.wait(10) == -15
     assert report.text.startswith(f"🛑 Stopped: worker-3\nprocess {agent.pid} has exited")
-    assert "Reason ordered, ordered by user 1" in report.text
+    assert "Ordered by user 1" in report.text
 
 
 async def test_a_stopped_agent_is_shown_as_one(room: Room, agent: Agent) -> None:

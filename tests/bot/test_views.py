@@ -161,6 +161,7 @@ states = st.builds(
     sources=st.lists(sources, max_size=8),
     watchlist_error=st.none() | foreign,
     open_incidents=counts,
+    unstopped=counts,
     waiting=counts,
     parked=counts,
     refused=counts,
@@ -242,7 +243,7 @@ def test_words_that_lead_nowhere_are_repeated_safely(words: str, found: Sequence
 @few
 @given(about=sessions, is_stopped=st.booleans())
 def test_the_question_before_a_stop_is_safe(about: Session, *, is_stopped: bool) -> None:
-    assert_safe(stop.confirmation(about, "A" * 16, 60, NOW, is_stopped=is_stopped))
+    assert_safe(stop.confirmation(about, "A" * 16, 60, NOW, is_stopped=is_stopped, is_dry_run=is_stopped))
 
 
 @few

@@ -48,7 +48,7 @@ async def test_a_wrong_list_shows_in_status_until_it_is_repaired(room: Room) -> 
     write(room, WRONG)
     await room.scan()
     status = await room.ask("/status")
-    assert status.text.startswith("🔴")
+    assert status.text.startswith("🟡")
     assert "last good one in force: killers.stopper.match: expected str, got int" in status.text
     write(room, WATCHLIST)
     [told] = await room.scan()

@@ -222,6 +222,7 @@ async def test_a_process_that_lives_is_told_and_tried_once_harder(thrashing: Wor
         pid=1234,
         newest_ts=NOON + 2 * BEAT,
         stopped_at=stopped_at,
+        had_stopped=True,
         escalating=True,
     )
     assert (await thrashing.incident()).status is IncidentStatus.STILL_RUNNING
@@ -309,6 +310,34 @@ async def test_nor_are_they_when_they_are_read_late(thrashing: World) -> None:
     await thrashing.look(beats=0)
     await thrashing.agent_stop()
     assert still_running(await thrashing.hear()) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "has_other_step", "had_stopped", "escalates"),
+    [
+        (Outcome.STOPPED, False, True, True),
+        (Outcome.FAILED, False, False, True),
+        (Outcome.REFUSED, False, False, False),
+        (Outcome.REFUSED, True, False, True),
+    ],
+)
+async def test_an_agent_that_goes_on_is_tried_once_more_unless_that_is_useless(
+    thrashing: World, outcome: Outcome, *, has_other_step: bool, had_stopped: bool, escalates: bool
+) -> None:
+    """What a guard has refused it refuses again; and a stop that never worked is not said to have worked."""
+    thrashing.watch.watched = [replace(thrashing.watch.watched[0], has_other_step=has_other_step)]
+    thrashing.killer.outcomes.append(exited(outcome))
+    await thrashing.agent_stop()
+    thrashing.clock.go_on(BEAT)
+    thrashing.circles()
+    await thrashing.look()
+    await thrashing.hear()
+    await thrashing.agent_stop()
+    (told,) = still_running(await thrashing.hear())
+    assert (told.had_stopped, told.escalating) == (had_stopped, escalates)
+    assert len(await thrashing.intents()) == int(escalates)
+    expected = IncidentStatus.STILL_RUNNING if had_stopped else IncidentStatus.STOP_FAILED
+    assert (await thrashing.incident()).status is expected
 
 
 async def test_a_stop_that_held_closes_the_incident(thrashing: World) -> None:

@@ -231,12 +231,13 @@ async def test_under_ask_the_chat_is_asked_and_has_a_time_to_answer(world: World
     await world.circles_for(1)
     _, asked = await world.hear()
     assert isinstance(asked.notice, AskNotice)
-    assert (asked.mode, asked.notice.stops_at) == (Mode.REPLY, asked_at + 300)
+    assert (asked.mode, asked.subject, asked.notice.stops_at) == (Mode.SEND, "question:1", asked_at + 300)
     await world.circles_for(4)
     assert await world.stops() == []
     await world.circles_for(1)
     assert len(await world.intents()) == 1
-    assert AskNotice not in {type(heard.notice) for heard in await world.hear()}
+    closed = [heard for heard in await world.hear() if isinstance(heard.notice, AskNotice)]
+    assert [(heard.mode, heard.subject) for heard in closed] == [(Mode.EDIT, "question:1")]
 
 
 async def test_under_ask_a_snooze_gives_more_time(world: World) -> None:
