@@ -25,7 +25,7 @@ def _problems(folder: Path, now: float) -> Iterator[str]:
     try:
         files = sorted(folder.iterdir())
     except OSError as error:
-        yield f"no bot has run here: {folder}: {error.strerror}"
+        yield f"no bot has run here (LOOPWARDEN_DATA_DIR counts as the environment has it): {folder}: {error.strerror}"
         return
     for file in files:
         try:
