@@ -302,7 +302,7 @@ async def test_a_stop_that_does_not_hold_is_escalated_once(stage: Stage) -> None
     first = await stage.shown("Stopped: stuck", "exit code 0")
     warning = await stage.shown("stuck is still running", f"Process {stuck.pid} still lives")
     assert await ending_of(stuck) == -signal.SIGTERM
-    second = await stage.shown(f"process {stuck.pid} has exited", "second and harder attempt")
+    second = await stage.shown(f"process {stuck.pid} has exited", "second attempt")
     alert = await stage.shown("stuck was stopped")
     assert stage.api.messages == [alert, first, warning, second]
     assert {message.reply_to for message in (first, warning, second)} == {alert.id}
