@@ -98,17 +98,21 @@ class Database:
 
     async def endure(self, error: BaseException) -> bool:
         """Go on in memory if `error` means that the file cannot be used; return whether that is so."""
-        if not self._opened.is_file or not is_storage_failure(error):
+        if not is_storage_failure(error):
             return False
         async with self._lock:
-            memory = await open_memory()
-            # What the file still gives is taken along, table by table; what it does not is begun anew.
-            await copy_live_rows(self._opened.reader, memory.writer)
-            before, self._opened = self._opened, memory
-            self.trouble = _sentence(error)
-            with suppress(aiosqlite.Error):
-                await before.close()
+            # Several jobs fail at once: the first one changes over, the others find it done.
+            if self._opened.is_file:
+                await self._change_over(_sentence(error))
         return True
+
+    async def _change_over(self, trouble: str) -> None:
+        memory = await open_memory()
+        await copy_live_rows(self._opened.reader, memory.writer)
+        before, self._opened = self._opened, memory
+        self.trouble = trouble
+        with suppress(aiosqlite.Error):
+            await before.close()
 
     async def recover(self) -> bool:
         """Try the file again, and take what happened in memory back to it; return whether it is in use again."""

@@ -141,6 +141,14 @@ async def test_a_file_that_still_fails_stays_out_of_use(store: Database, tmp_pat
         await _write_much(store)
 
 
+async def test_jobs_that_fail_together_all_go_on(store: Database, tmp_path: Path) -> None:
+    """Each is told to try again, also the one that comes when memory is in use already."""
+    async with read_only(store, tmp_path):
+        failures = [await _fail(store), await _fail(store)]
+        assert await asyncio.gather(*map(store.endure, failures)) == [True, True]
+        await _write_much(store)
+
+
 async def test_an_error_of_the_caller_is_no_failure_of_the_file(store: Database) -> None:
     """A row that breaks a constraint, or any other error, is the caller's."""
     async with store.transaction() as tables:
