@@ -1,8 +1,12 @@
 """Typed data of every button, at most 64 bytes: a verb and an id; whatever else counts is in the database."""
 
 from enum import StrEnum
+from typing import Annotated
 
 from aiogram.filters.callback_data import CallbackData
+from pydantic import Field
+
+RowId = Annotated[int, Field(ge=1, lt=2**63)]
 
 
 class IncidentVerb(StrEnum):
@@ -18,13 +22,13 @@ class IncidentButton(CallbackData, prefix="i"):
     """A button about one incident."""
 
     verb: IncidentVerb
-    incident: int
+    incident: RowId
 
 
 class KillButton(CallbackData, prefix="k"):
     """Opens the confirmation of a stop."""
 
-    session: int
+    session: RowId
 
 
 class ConfirmButton(CallbackData, prefix="c"):

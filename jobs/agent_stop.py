@@ -28,6 +28,9 @@ from jobs.thrash.policy import ThrashPolicy
 
 _log = logging.getLogger(__name__)
 
+_AT_ONCE: Final = 20
+"""Stops carried out together: each may be a process of its own, and those are limited."""
+
 _STATUS: Final = {
     Outcome.STOPPED: IncidentStatus.STOPPED,
     Outcome.FAILED: IncidentStatus.STOP_FAILED,
@@ -65,10 +68,13 @@ class AgentStop:
     clock: Clock
     in_hand: set[int] = field(default_factory=set)
     """Ids of the stops that a run is busy with."""
+    at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def __call__(self) -> None:
         """Carry out every open intent, and look again at the stops that are watched."""
-        intents = await self.store.reading.stops.in_state(StopState.INTENDED)
+        intents = list(await self.store.reading.stops.in_state(StopState.INTENDED))
+        # A person's order does not wait behind a flood of the bot's own.
+        intents.sort(key=lambda stop: stop.ordered_by is None)
         watched = await self.store.reading.stops.in_state(StopState.WATCHED)
         results = await asyncio.gather(
             *(self._alone(stop, self._carry_out) for stop in intents),
@@ -92,9 +98,16 @@ class AgentStop:
             if await tables.stops.intended_of(session_id):
                 return Order.UNDER_WAY
             incident = await tables.incidents.unclosed_of(session_id)
+            await self._close_watched(tables, session_id)
             await tables.stops.add(Stop.intended(session, incident, ordered_by=by, now=now))
             await self._set_status(tables, incident, IncidentStatus.STOPPING, now)
         return Order.TAKEN
+
+    async def _close_watched(self, tables: Tables, session_id: int) -> None:
+        # The new order is what is looked at from now on; of two, each would be told and escalated.
+        for stop in await tables.stops.in_state(StopState.WATCHED):
+            if stop.session_id == session_id:
+                await tables.stops.save(replace(stop, state=StopState.OVER))
 
     async def stopped_among(self, sessions: Sequence[Session]) -> set[int]:
         """Return the ids of those sessions that were stopped and have made no call since."""
@@ -120,8 +133,9 @@ class AgentStop:
             self.in_hand.discard(stop.id)
 
     async def _carry_out(self, stop: Stop) -> None:
-        started = self.clock.now()
-        result = await _attempt(self._killer(stop.target.source), stop)
+        async with self.at_once:
+            started = self.clock.now()
+            result = await _attempt(self._killer(stop.target.source), stop)
         await self._report(stop, result, took=self.clock.now() - started)
 
     async def _report(self, stop: Stop, result: Stopped, took: float) -> None:
@@ -140,11 +154,16 @@ class AgentStop:
     async def _look_again(self, stop: Stop) -> None:
         now = self.clock.now()
         since = now - (stop.finished_at or now)
+        if since < 0:
+            # The clock was set back: it counts from now.
+            async with self.store.transaction() as tables:
+                await tables.stops.save(replace(stop, finished_at=now))
+            return
         session = await self.store.reading.sessions.get(stop.session_id)
         if session is None or since < self.policy.settle:
             return
         killer = self._killer(stop.target.source)
-        lives = killer is not None and await killer.is_alive(stop.target) is True
+        lives = killer is not None and await _lives(killer, stop)
         if lives or (not has_restarted(stop, session) and has_called_since(stop, session, self.policy)):
             await self._still_running(stop, session, stop.target.pid if lives else None, now)
         elif since > 2 * self.policy.settle + 2 * self.policy.every and await self._has_looked_since(stop):
@@ -241,6 +260,14 @@ def _report(stop: Stop, outcome: Outcome, incident: Incident | None, took: float
         ordered_by=stop.ordered_by,
         escalated=stop.escalates is not None,
     )
+
+
+async def _lives(killer: Killer, stop: Stop) -> bool:
+    try:
+        return await killer.is_alive(stop.target) is True
+    except Exception:  # noqa: BLE001 - a killer that cannot say whether it lives does not know
+        _log.exception("stop %d: whether it lives is not known", stop.id)
+        return False
 
 
 async def _attempt(killer: Killer | None, stop: Stop) -> Stopped:

@@ -18,6 +18,10 @@ from jobs.ports import Clock, Store
 _PATIENCE: Final = 2.0
 """Seconds that running jobs get at the end."""
 
+_CLOCK_LOOK: Final = 1.0
+"""Seconds between two looks at the clock."""
+_CLOCK_STEP: Final = 1.0
+"""Seconds by which it must have been set to matter."""
 _TOLD_AFTER: Final = 3
 """Failures in a row after which a failing job is an alert."""
 
@@ -61,6 +65,7 @@ class Timetable:
         self._clock = clock
         self._runs = {timed.name: Runs() for timed in self._jobs}
         self._under_way: set[asyncio.Task[None]] = set()
+        self._watching_clock: asyncio.Future[None] | None = None
         # In UTC, since a beat must not skip or double when the clocks change.
         self._scheduler = AsyncIOScheduler(
             timezone=UTC, job_defaults={"coalesce": True, "misfire_grace_time": None}
@@ -83,9 +88,24 @@ class Timetable:
                 max_instances=timed.overlapping,
             )
         self._scheduler.start()
+        self._watching_clock = asyncio.ensure_future(self._watch_clock())
+
+    async def _watch_clock(self) -> None:
+        """Run every job at once when the machine's clock was set: APScheduler would wait until it has caught up."""
+        loop = asyncio.get_running_loop()
+        offset = self._clock.now() - loop.time()
+        while True:
+            await asyncio.sleep(_CLOCK_LOOK)
+            before, offset = offset, self._clock.now() - loop.time()
+            if abs(offset - before) > _CLOCK_STEP:
+                _log.warning("the clock was set by %+.0f s", offset - before)
+                for job in self._scheduler.get_jobs():
+                    job.modify(next_run_time=datetime.now(UTC))  # noqa: TID251 - as in start()
 
     async def stop(self) -> None:
         """Begin nothing new, let what runs come to its end, cut short what takes longer than `_PATIENCE`."""
+        if self._watching_clock:
+            self._watching_clock.cancel()
         self._scheduler.pause()
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=_PATIENCE)
