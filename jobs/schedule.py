@@ -78,7 +78,7 @@ class Timetable:
 
     def start(self) -> None:
         """Run every job now, and then at its beat."""
-        now = datetime.now(UTC)  # noqa: TID251 - the scheduler lives on the machine's clock
+        now = _machine_time()
         for timed in self._jobs:
             self._scheduler.add_job(
                 partial(self.run, timed),
@@ -93,14 +93,14 @@ class Timetable:
     async def _watch_clock(self) -> None:
         """Run every job at once when the machine's clock was set: APScheduler would wait until it has caught up."""
         loop = asyncio.get_running_loop()
-        offset = self._clock.now() - loop.time()
+        offset = _machine_time().timestamp() - loop.time()
         while True:
             await asyncio.sleep(_CLOCK_LOOK)
-            before, offset = offset, self._clock.now() - loop.time()
+            before, offset = offset, _machine_time().timestamp() - loop.time()
             if abs(offset - before) > _CLOCK_STEP:
                 _log.warning("the clock was set by %+.0f s", offset - before)
                 for job in self._scheduler.get_jobs():
-                    job.modify(next_run_time=datetime.now(UTC))  # noqa: TID251 - as in start()
+                    job.modify(next_run_time=_machine_time())
 
     async def stop(self) -> None:
         """Begin nothing new, let what runs come to its end, cut short what takes longer than `_PATIENCE`."""
@@ -164,6 +164,10 @@ class Timetable:
                 )
         except Exception:  # noqa: BLE001 - the database itself may be what failed
             _log.exception("the failure of job %s could not be queued for the chat", timed.name)
+
+
+def _machine_time() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251 - APScheduler lives on the machine's clock, whatever the jobs' clock is
 
 
 def _leaves(error: BaseException) -> Iterator[str]:

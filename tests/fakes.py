@@ -99,6 +99,8 @@ class ScriptedKiller(Killer):
 
     outcomes: deque[Stopped | Exception] = field(default_factory=deque)
     alive: bool | None = None
+    breaks: Exception | None = None
+    """Raised when it is asked whether the target lives."""
     attempts: list[Target] = field(default_factory=list)
     harder: list[bool] = field(default_factory=list)
     """Of every attempt."""
@@ -118,6 +120,8 @@ class ScriptedKiller(Killer):
 
     async def is_alive(self, target: Target) -> bool | None:  # noqa: ARG002 - the script knows
         await self._pause()
+        if self.breaks:
+            raise self.breaks
         return self.alive
 
     async def _pause(self) -> None:

@@ -33,6 +33,8 @@ class ThrashPolicy:
     on_detection: OnDetection = OnDetection.STOP
     expires: float = 600
     """A streak without a step for this long is over; calls older than this, read late, are history."""
+    restarts: int = 3
+    """How often in a row a new process makes a streak begin again."""
     ask_grace: float = 300
     """Under `ask`: how long the chat has to answer before a loop that goes on is stopped."""
     settle: float = 5

@@ -18,6 +18,8 @@ class Streak(msgspec.Struct, frozen=True):
     at: float = 0
     """Epoch seconds of the last step, on the bot's clock."""
     pid: int | None = None
+    earlier_pids: tuple[int, ...] = ()
+    """Of processes that this streak, or those it followed upon, had before; one that returns is no new one."""
 
 
 class Ended(StrEnum):
@@ -54,7 +56,7 @@ def advance(streak: Streak, look: Look, policy: ThrashPolicy, now: float) -> Adv
     """Return the streak after a look at `now` (epoch seconds)."""
     kept, ended = _carry_over(streak, look, policy, now)
     if look.finding is not None and look.finding.newest_repeat > kept.newest_repeat:
-        step = Streak(kept.steps + 1, look.finding.newest_repeat, now, kept.pid)
+        step = Streak(kept.steps + 1, look.finding.newest_repeat, now, kept.pid, kept.earlier_pids)
         return Advance(streak=step, is_step=True, ended=ended)
     if look.new_calls and look.finding is None:
         reset = Streak(newest_repeat=kept.newest_repeat, pid=kept.pid)
@@ -64,9 +66,15 @@ def advance(streak: Streak, look: Look, policy: ThrashPolicy, now: float) -> Adv
 
 def _carry_over(streak: Streak, look: Look, policy: ThrashPolicy, now: float) -> tuple[Streak, Ended | None]:
     pid = look.pid if look.pid is not None else streak.pid
-    anew = Streak(newest_repeat=streak.newest_repeat, pid=pid)
-    if streak.pid is not None and pid != streak.pid:
-        return anew, Ended.RESTARTED if streak.steps else None
-    if streak.steps and now - streak.at > policy.expires:
-        return anew, Ended.QUIET
-    return msgspec.structs.replace(streak, pid=pid), None
+    if not streak.steps:
+        return Streak(newest_repeat=streak.newest_repeat, pid=pid), None
+    if now - streak.at > policy.expires:
+        return Streak(newest_repeat=streak.newest_repeat, pid=pid), Ended.QUIET
+    if pid == streak.pid or streak.pid is None:
+        return msgspec.structs.replace(streak, pid=pid), None
+    earlier = streak.earlier_pids
+    known = earlier if streak.pid in earlier else (*earlier, streak.pid)
+    # Two processes that take turns, or one that names itself anew at each look, must not escape by that.
+    if pid in earlier or len(known) > policy.restarts:
+        return msgspec.structs.replace(streak, pid=pid, earlier_pids=known), None
+    return Streak(newest_repeat=streak.newest_repeat, pid=pid, earlier_pids=known), Ended.RESTARTED

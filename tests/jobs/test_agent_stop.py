@@ -531,3 +531,43 @@ async def test_when_an_order_is_escalated_it_is_still_that_persons(world: World)
     await world.agent_stop()
     assert [report.ordered_by for report in reports(await world.hear())] == [42, 42]
     assert msgspec.structs.asdict(world.killer.attempts[1])["reason"] == "ordered"
+
+
+# ── a clock that is set, a flood, a killer that breaks ────────────────────────────────────────────
+
+
+async def test_a_stop_is_looked_at_again_though_the_clock_was_set_back(thrashing: World) -> None:
+    """It counts from then on, not from when the clock has caught up."""
+    thrashing.clock.go_on(HOUR)
+    await thrashing.agent_stop()
+    await thrashing.hear()
+    thrashing.clock.go_on(-HOUR)
+    await thrashing.agent_stop()
+    thrashing.killer.alive = True
+    thrashing.clock.go_on(POLICY.settle)
+    await thrashing.agent_stop()
+    assert len(still_running(await thrashing.hear())) == 1
+
+
+async def test_of_two_orders_for_one_session_only_the_newer_is_looked_at(world: World) -> None:
+    """Two people who stop the same agent are told once that it goes on."""
+    world.works()
+    await world.look()
+    for person in (1, 2):
+        await world.agent_stop.order(1, pid=1234, by=person)
+        await world.agent_stop()
+    await world.hear()
+    world.killer.alive = True
+    world.clock.go_on(POLICY.settle)
+    await world.agent_stop()
+    assert len(still_running(await world.hear())) == 1
+    assert [stop.state for stop in await world.stops()][:2] == [StopState.OVER, StopState.OVER]
+
+
+async def test_a_killer_that_cannot_say_whether_it_lives_is_no_sign_of_life(thrashing: World) -> None:
+    await thrashing.agent_stop()
+    await thrashing.hear()
+    thrashing.killer.breaks = OSError("no more files")
+    thrashing.clock.go_on(POLICY.settle)
+    await thrashing.agent_stop()
+    assert still_running(await thrashing.hear()) == []

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import aiosqlite
@@ -80,6 +81,19 @@ async def test_a_job_runs_at_its_beat(store: Database) -> None:
     job = Job()
     async with running(store, timed(job, SOON)):
         await job.has_begun(times=3)
+
+
+async def test_every_job_runs_when_the_clock_is_set_back(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guard does not wait until the clock has caught up."""
+    job = Job()
+    monkeypatch.setattr(schedule, "_CLOCK_LOOK", SOON)
+    async with running(store, timed(job)):
+        await job.has_begun()
+        right = schedule._machine_time
+        monkeypatch.setattr(schedule, "_machine_time", lambda: right() - timedelta(hours=1))
+        await job.has_begun(times=2)
 
 
 async def test_a_job_that_is_busy_is_left_out(store: Database) -> None:

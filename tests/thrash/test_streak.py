@@ -43,13 +43,20 @@ class Model:
     steps: list[float] = field(default_factory=list)
     newest_counted: int = 0
     pid: int | None = None
+    earlier: set[int] = field(default_factory=set)
+    """Processes that the streak has had before."""
 
     def takes_a_step(self, seen: Look, now: float) -> bool:
-        if self.pid is not None and seen.pid is not None and seen.pid != self.pid:
-            self.steps.clear()
-        self.pid = seen.pid or self.pid
         if self.steps and now > self.steps[-1] + 600:
             self.steps.clear()
+        if not self.steps:
+            self.earlier.clear()
+        elif self.pid is not None and seen.pid not in {None, self.pid}:
+            is_new = seen.pid not in self.earlier
+            self.earlier.add(self.pid)
+            if is_new and len(self.earlier) <= 3:
+                self.steps.clear()
+        self.pid = seen.pid or self.pid
         if seen.finding and seen.finding.newest_repeat > self.newest_counted:
             self.steps.append(now)
             self.newest_counted = seen.finding.newest_repeat
@@ -90,7 +97,7 @@ class StreakLaw(RuleBasedStateMachine):
     def no_new_call(self) -> None:
         self.look(look(None, new_calls=0))
 
-    @rule(pid=st.sampled_from([11, 12]), repeats=st.booleans())
+    @rule(pid=st.integers(11, 17), repeats=st.booleans())
     def a_process_is_named(self, pid: int, *, repeats: bool) -> None:
         self.newest_repeat += repeats
         self.look(look(self.newest_repeat if repeats else None, pid=pid))
@@ -151,7 +158,7 @@ TWO_STEPS = Streak(steps=2, newest_repeat=20, at=NOON, pid=11)
         pytest.param(
             look(21, pid=12),
             60,
-            Advance(streak=Streak(1, 21, NOON + 60, 12), is_step=True, ended=Ended.RESTARTED),
+            Advance(streak=Streak(1, 21, NOON + 60, 12, (11,)), is_step=True, ended=Ended.RESTARTED),
             id="another process, and it is no better",
         ),
         pytest.param(
@@ -164,6 +171,23 @@ TWO_STEPS = Streak(steps=2, newest_repeat=20, at=NOON, pid=11)
 )
 def test_what_a_look_does_to_a_streak_of_two(seen: Look, after: float, expected: Advance) -> None:
     assert advance(TWO_STEPS, seen, POLICY, NOON + after) == expected
+
+
+@pytest.mark.parametrize(
+    ("pids", "steps"),
+    [
+        pytest.param([1, 1, 1], 3, id="one process"),
+        pytest.param([1, 2, 2, 2], 3, id="restarted once: it counts anew"),
+        pytest.param([1, 2, 1, 2, 1], 4, id="two that take turns count as one"),
+        pytest.param([1, 2, 3, 4, 5, 6], 3, id="a new one at each look: three times it counts anew"),
+    ],
+)
+def test_no_change_of_processes_escapes(pids: list[int], steps: int) -> None:
+    """One step a look, each a minute after the one before."""
+    streak = Streak()
+    for n, pid in enumerate(pids, start=1):
+        streak = advance(streak, look(n, pid=pid), POLICY, NOON + 60 * n).streak
+    assert streak.steps == steps
 
 
 def test_nothing_ends_where_nothing_was() -> None:
