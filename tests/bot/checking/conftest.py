@@ -136,9 +136,19 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def agent(folder: Path) -> "Iterator[subprocess.Popen[bytes]]":
     """A process that does nothing until it is ended, and can be told by its command line."""
-    command = ["/bin/sh", "-c", "read line", f"agent-of-{folder.name}"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as agent:  # noqa: S603 - ours
+    agent = start_agent(folder.name)
+    with agent:
         yield agent
+
+
+def start_agent(name: str, user: int | None = None) -> "subprocess.Popen[bytes]":
+    """Start a process that does nothing until its input ends; it has its command line when this returns."""
+    command = ["/bin/sh", "-c", "echo && read line", f"agent-of-{name}"]
+    agent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, user=user)  # noqa: S603 - ours
+    # For a moment after the start the kernel shows none; what the process writes comes later than that.
+    assert agent.stdout is not None
+    agent.stdout.readline()
+    return agent
 
 
 @pytest_asyncio.fixture(loop_scope="module")

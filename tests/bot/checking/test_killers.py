@@ -12,7 +12,7 @@ from bot.checking.finding import Finding, Level
 from bot.checking.killers import check_killer
 from bot.clock import SystemClock
 from jobs.watchlist import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
-from tests.bot.checking.conftest import NOBODY, as_anyone
+from tests.bot.checking.conftest import NOBODY, as_anyone, start_agent
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -23,8 +23,7 @@ def spawn(folder: Path) -> Iterator[Spawn]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(name: str = "", user: int | None = None) -> "subprocess.Popen[bytes]":
-        command = ["/bin/sh", "-c", "read line", f"agent-of-{folder.name}{name}"]
-        started.append(subprocess.Popen(command, stdin=subprocess.PIPE, user=user))  # noqa: S603 - ours
+        started.append(start_agent(f"{folder.name}{name}", user))
         return started[-1]
 
     yield start
@@ -137,7 +136,7 @@ def test_the_processes_that_match_are_counted_and_the_first_named(folder: Path, 
     named = [part.split()[0] for part in found.says.partition("): ")[2].split("; ")]
     assert len(named) == 3
     assert set(map(int, named)) < set(pids)
-    assert f"/bin/sh -c read line agent-of-{folder.name}" in found.says
+    assert f"/bin/sh -c echo && read line agent-of-{folder.name}" in found.says
 
 
 def test_no_process_that_matches_is_a_warning(folder: Path) -> None:
