@@ -62,7 +62,12 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
     nonce = secrets.token_urlsafe(12)
     is_stopped = bool(await desk.agent_stop.stopped_among([session]))
     shown = stop.confirmation(
-        session, nonce, VALID_FOR, now, is_stopped=is_stopped, is_dry_run=desk.is_dry_run(session.source)
+        session,
+        nonce,
+        VALID_FOR,
+        now,
+        is_stopped=is_stopped,
+        is_dry_run=desk.outlook(session.source).is_dry_run,
     )
     question = outgoing(event, shown, Mode.REPLY)
     async with desk.store.transaction() as tables:

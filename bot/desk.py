@@ -9,8 +9,9 @@ from aiogram.types import CallbackQuery, Message
 from bot.views.screen import Screen
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
+from jobs.alert.notice import Outlook
 from jobs.alert.outgoing import Mode, Outgoing
-from jobs.ports import Clock
+from jobs.ports import Clock, outlook_of
 from jobs.schedule import Timetable
 from jobs.store.database import Database, Tables
 from jobs.thrash.policy import ThrashPolicy
@@ -63,15 +64,9 @@ class Desk:
         async with self.store.transaction() as tables:
             await tables.outbox.put(message, self.clock.now())
 
-    def can_stop(self, source: str) -> bool:
-        """Whether a source has a killer."""
-        watched = self.watch.sources().get(source)
-        return watched is not None and watched.killer is not None
-
-    def is_dry_run(self, source: str) -> bool:
-        """Whether a source's killer only says what it would do."""
-        watched = self.watch.sources().get(source)
-        return watched is not None and watched.is_dry_run
+    def outlook(self, source: str) -> Outlook:
+        """Say what may be done about the sessions of a source."""
+        return outlook_of(self.watch.sources().get(source), self.policy)
 
 
 def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode) -> Outgoing:

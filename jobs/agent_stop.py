@@ -127,7 +127,7 @@ class AgentStop:
         self.in_hand.add(stop.id)
         try:
             # Runs overlap: another one may have dealt with it since this one looked.
-            if stop in await self.store.reading.stops.in_state(stop.state):
+            if stop == await self.store.reading.stops.get(stop.id):
                 await step(stop)
         finally:
             self.in_hand.discard(stop.id)

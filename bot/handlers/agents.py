@@ -53,7 +53,7 @@ async def agent(message: Message, command: CommandObject, desk: Desk) -> None:
 
 async def _shown(desk: Desk, session: Session) -> Screen:
     is_stopped = bool(await desk.agent_stop.stopped_among([session]))
-    can_stop = desk.can_stop(session.source)
+    can_stop = desk.outlook(session.source).can_stop
     return view.agent(
         session, desk.policy, desk.clock.now(), desk.zone, is_stopped=is_stopped, can_stop=can_stop
     )
@@ -86,7 +86,7 @@ async def confirmed(query: CallbackQuery, callback_data: ConfirmButton, desk: De
 
 
 async def _confirm(event: Message | CallbackQuery, desk: Desk, session: Session) -> None:
-    if desk.can_stop(session.source):
+    if desk.outlook(session.source).can_stop:
         await confirming.ask(desk, event, session)
     else:
         await desk.answer(event, stop.ordered(Order.NO_KILLER))

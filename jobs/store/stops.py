@@ -15,6 +15,12 @@ class SqlStops:
     def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
 
+    async def get(self, stop_id: int) -> Stop | None:
+        """Return one stop."""
+        return next(
+            iter(await fetch(self._connection, Stop, "SELECT * FROM stop WHERE id = ?", (stop_id,))), None
+        )
+
     async def in_state(self, state: StopState) -> Sequence[Stop]:
         """Return the stops in a state, oldest first."""
         return await fetch(self._connection, Stop, "SELECT * FROM stop WHERE state = ? ORDER BY id", (state,))
