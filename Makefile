@@ -53,6 +53,7 @@ bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes s
 	$(BIN)/python benchmarks/read_from_start.py
 	$(BIN)/python benchmarks/scan_growth.py
 	$(BIN)/python benchmarks/many_sessions.py
+	$(BIN)/python benchmarks/delivery.py
 	$(BIN)/python benchmarks/hostile_memory.py
 
 format: $(STAMP) ## format the code, and fix what ruff can fix

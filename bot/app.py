@@ -16,26 +16,27 @@ from aiogram import Bot, Dispatcher
 from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.session.base import BaseSession
 from aiogram.client.telegram import TelegramAPIServer
-from aiogram.exceptions import TelegramAPIError, TelegramBadRequest, TelegramUnauthorizedError
+from aiogram.exceptions import TelegramBadRequest, TelegramForbiddenError, TelegramMigrateToChat
 from aiogram.types import BotCommand, BotCommandScopeChat
 
 from bot.clock import SystemClock
 from bot.commands import COMMANDS
-from bot.desk import Desk, Refusals
+from bot.desk import Desk
+from bot.gate import Refusals
 from bot.handlers import agents, errors, incidents, overview
-from bot.middlewares.access import AccessMiddleware, Gate
-from bot.middlewares.answer import AnswerFirst
-from bot.middlewares.poll_pulse import PollPulse
+from bot.handling import UpdateHandling
 from bot.notifier import TelegramNotifier
+from bot.polling import Polling
 from bot.pulse import Pulse
 from bot.settings import Settings, TelegramSettings, expanded
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
+from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
 from jobs.alert_delivery import AlertDelivery
 from jobs.ports import Clock
 from jobs.retention import Retention
 from jobs.return_report import ReturnReport
-from jobs.schedule import Timed, Timetable
+from jobs.schedule import StandingBy, Timed, Timetable
 from jobs.storage_watch import StorageWatch
 from jobs.store.database import Database, open_database
 from jobs.store.opening import StoreError
@@ -48,15 +49,14 @@ _HEAD_START: Final = 15
 """Seconds that open stops get before the first scan; what takes longer goes on beside it."""
 _SCANS_AT_ONCE: Final = 10
 """A source that takes longer than a beat is left out of the next ones, and the others are not."""
-_DELIVER_EVERY: Final = 0.25
+_CHATS_AT_ONCE: Final = 4
+"""Messages on their way at the same time: where one takes long, the other chats do not wait."""
 _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
 """Seconds without an answered poll, or a look at the outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
 _DAY: Final = 86_400
 _REQUEST_TIMEOUT: Final = 30
-_POLL_TIMEOUT: Final = 10
-_RECONNECT_AFTER: Final = 15
 """Seconds."""
 
 _log = logging.getLogger(__name__)
@@ -67,9 +67,9 @@ class App:
     """The program, put together and not yet started."""
 
     bot: Bot
-    dispatcher: Dispatcher
     timetable: Timetable
-    agent_stop: AgentStop
+    polling: Polling
+    handling: UpdateHandling
     delivery: AlertDelivery
     return_report: ReturnReport
     settings: Settings
@@ -81,11 +81,13 @@ class App:
         await self._finish_open_stops(stop)
         self.timetable.start()
         _log.info("guarding; a scan every %g s", self.settings.thrash.every)
-        talking = asyncio.ensure_future(self._talk())
+        polling = asyncio.ensure_future(self.polling())
         try:
             await stop.wait()
         finally:
-            await self._hang_up(talking)
+            polling.cancel()
+            with suppress(asyncio.CancelledError):
+                await polling
             await self.timetable.stop()
             _log.info("stopped")
 
@@ -95,46 +97,6 @@ class App:
         stopping = asyncio.ensure_future(stop.wait())
         await asyncio.wait({finishing, stopping}, timeout=_HEAD_START, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-
-    async def _talk(self) -> None:
-        """Poll for ever. A chat that cannot be reached never keeps the guard from guarding."""
-        while True:
-            try:
-                await self._introduce()
-                # Not as tasks: an update is confirmed only after its handler, which just writes to the database.
-                await self.dispatcher.start_polling(
-                    self.bot,
-                    handle_signals=False,
-                    handle_as_tasks=False,
-                    close_bot_session=False,
-                    polling_timeout=_POLL_TIMEOUT,
-                    allowed_updates=["message", "callback_query"],
-                )
-            except TelegramUnauthorizedError:
-                _log.error("Telegram does not accept LOOPWARDEN_TOKEN. Scans and stops go on without a chat")
-            except TelegramAPIError as error:
-                _log.warning("Telegram cannot be reached, scans and stops go on: %s", error.message)
-            except Exception:  # noqa: BLE001 - whatever the chat does, the guard goes on and the chat is tried again
-                _log.exception("talking to the chat failed; scans and stops go on")
-            await asyncio.sleep(_RECONNECT_AFTER)
-
-    async def _introduce(self) -> None:
-        me = await self.bot.me()
-        _log.info("talking as @%s", me.username)
-        await self.bot.delete_webhook(drop_pending_updates=False)
-        menu = [BotCommand(command=command.name, description=command.does) for command in COMMANDS]
-        for chat in {self.settings.home.id, *self.settings.admins}:
-            # An admin who has never written to the bot has no chat with it yet.
-            with suppress(TelegramBadRequest):
-                await self.bot.set_my_commands(menu, scope=BotCommandScopeChat(chat_id=chat))
-
-    async def _hang_up(self, talking: "asyncio.Future[None]") -> None:
-        # Cancelling the poll would leave its inner tasks behind; before the first poll there is nothing to stop.
-        with suppress(RuntimeError):
-            await self.dispatcher.stop_polling()
-        talking.cancel()
-        with suppress(asyncio.CancelledError):
-            await talking
 
 
 @asynccontextmanager
@@ -153,7 +115,9 @@ async def open_app(
         async with open_database(folder) as store:
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))
             try:
-                yield _wire(settings, store, watch, bot, clock)
+                # A terminal, or a test, can be written to at any pace.
+                pace = UNPACED if session else TELEGRAM_PACE
+                yield _wire(settings, store, watch, bot, clock, pace=pace)
             finally:
                 await bot.session.close()
 
@@ -164,7 +128,9 @@ def session_for(settings: TelegramSettings) -> AiohttpSession:
     return AiohttpSession(api=server, timeout=_REQUEST_TIMEOUT)
 
 
-def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, clock: Clock) -> App:
+def _wire(
+    settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, clock: Clock, *, pace: PacePolicy
+) -> App:
     policy, zone = settings.thrash.policy(), ZoneInfo(settings.tz)
     scan = ThrashScan(store=store, watch=watch, policy=policy, clock=clock)
     agent_stop = AgentStop(store=store, watch=watch, policy=policy, clock=clock)
@@ -172,10 +138,7 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
         settings.data_dir.expanduser(),
         {"scan": 3 * policy.every + _SLACK, "poll": _LONGEST_SILENCE, "delivery": _LONGEST_SILENCE},
     )
-
     retention = Retention(store=store, clock=clock, days=settings.retention_days)
-    notifier = TelegramNotifier(bot=bot, home=settings.home, clock=clock, zone=zone)
-    delivery = AlertDelivery(store=store, notifier=notifier, clock=clock)
     timetable = Timetable(
         (
             Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
@@ -188,18 +151,21 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
             ),
             Timed(name="storage_watch", job=StorageWatch(store=store, clock=clock), every=_STORAGE_EVERY),
             Timed(name="retention", job=retention, every=_DAY),
-            Timed(
-                name="alert_delivery",
-                job=delivery,
-                every=_DELIVER_EVERY,
-                is_told=False,
-                worked=partial(pulse.beat, "delivery"),
-            ),
         ),
         store,
         clock,
     )
-    bot.session.middleware(PollPulse(pulse))
+    delivery = AlertDelivery(
+        store=store,
+        notifier=TelegramNotifier(bot=bot, clock=clock, zone=zone),
+        clock=clock,
+        home=f"{settings.home}",
+        others=tuple(f"{admin}" for admin in settings.admins),
+        pace=pace,
+    )
+    polling = Polling(
+        bot=bot, store=store, clock=clock, pulse=pulse, introduce=partial(_introduce, bot, store, settings)
+    )
     desk = Desk(
         store=store,
         watch=watch,
@@ -211,23 +177,52 @@ def _wire(settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, c
         zone=zone,
         started_at=clock.now(),
         refusals=Refusals(),
+        trouble=polling.trouble,
+    )
+    handling = UpdateHandling(
+        bot=bot,
+        dispatcher=_dispatcher(desk),
+        desk=desk,
+        delivery=delivery,
+        admins=frozenset(settings.admins),
+        home=settings.home,
+    )
+    timetable.stand_by(StandingBy(name="update_handling", job=handling))
+    timetable.stand_by(
+        StandingBy(
+            name="alert_delivery",
+            job=delivery,
+            at_once=_CHATS_AT_ONCE,
+            is_told=False,
+            worked=partial(pulse.beat, "delivery"),
+        )
     )
     return App(
         bot=bot,
-        dispatcher=_dispatcher(desk, settings),
         timetable=timetable,
-        agent_stop=agent_stop,
+        polling=polling,
+        handling=handling,
         delivery=delivery,
         return_report=ReturnReport(store=store, policy=policy, clock=clock),
         settings=settings,
     )
 
 
-def _dispatcher(desk: Desk, settings: Settings) -> Dispatcher:
+async def _introduce(bot: Bot, store: Database, settings: Settings) -> None:
+    """Make sure that polling is possible, and show the commands where they are obeyed."""
+    me = await bot.me()
+    _log.info("talking as @%s", me.username)
+    await bot.delete_webhook(drop_pending_updates=False)
+    menu = [BotCommand(command=command.name, description=command.does) for command in COMMANDS]
+    home = await store.reading.chats.current(f"{settings.home.id}")
+    for chat in {int(home), *settings.admins}:
+        # An admin may never have written to the bot or may have blocked it; the group may be another one by now.
+        with suppress(TelegramBadRequest, TelegramForbiddenError, TelegramMigrateToChat):
+            await bot.set_my_commands(menu, scope=BotCommandScopeChat(chat_id=chat))
+
+
+def _dispatcher(desk: Desk) -> Dispatcher:
     dispatcher = Dispatcher(desk=desk)
-    gate = Gate(admins=frozenset(settings.admins), chat=settings.home.id)
-    dispatcher.update.outer_middleware(AccessMiddleware(gate, desk.refusals))
-    dispatcher.callback_query.outer_middleware(AnswerFirst())
     for module in (overview, agents, incidents, errors):
         dispatcher.include_router(module.build_router())
     return dispatcher

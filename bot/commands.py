@@ -11,6 +11,8 @@ class ChatCommand:
     name: str
     argument: str
     does: str
+    changes: bool = False
+    """Whether it changes something: then it must have been sent just now."""
 
 
 COMMANDS: Final = (
@@ -19,6 +21,6 @@ COMMANDS: Final = (
     ChatCommand("status", "", "is the guard working: last scan, sources, unreadable lines, messages"),
     ChatCommand("agents", "", "list the sessions seen in the last 24 hours"),
     ChatCommand("agent", "ID", "show one session and its last calls"),
-    ChatCommand("kill", "ID", "stop one session, after a confirmation"),
+    ChatCommand("kill", "ID", "stop one session, after a confirmation", changes=True),
     ChatCommand("incidents", "", "list the latest incidents and how they ended"),
 )

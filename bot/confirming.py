@@ -69,7 +69,7 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
         is_stopped=is_stopped,
         is_dry_run=desk.outlook(session.source).is_dry_run,
     )
-    question = outgoing(event, shown, Mode.REPLY)
+    question = outgoing(event, shown, Mode.REPLY, urgent=True)
     async with desk.store.transaction() as tables:
         confirmation = Confirmation(
             nonce=nonce,
@@ -93,9 +93,8 @@ async def answer(desk: Desk, nonce: str, press: Press, *, is_yes: bool) -> Answe
         # Somebody else cannot take the question away; of two taps in a row the answer to the first one stays.
         is_aside = refusal in {Refusal.EARLY, Refusal.FOREIGN, Refusal.USED}
         return Answer(stop.refused(refusal or Refusal.UNKNOWN), is_aside=is_aside)
-    # The order first: a crash in between leaves an order that is carried out, and a second press finds it done.
-    order = await _order(desk, confirmation) if is_yes else None
     async with desk.store.transaction() as tables:
+        order = await _order(desk, confirmation) if is_yes else None
         await tables.confirmations.mark_used(nonce, now)
     return Answer(stop.cancelled() if order is None else stop.ordered(order))
 

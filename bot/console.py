@@ -1,6 +1,7 @@
 """Local mode: a terminal, or a test, in Telegram's place. The dispatcher and the handlers are the real ones."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ from aiogram.methods import (
     DeleteWebhook,
     EditMessageText,
     GetMe,
-    GetUpdates,
     SendMessage,
     SetMyCommands,
     TelegramMethod,
@@ -32,10 +32,12 @@ from aiogram.types import (
     User,
 )
 
+from bot.clock import SystemClock
+from bot.polling import GetRawUpdates
+from jobs.ports import Clock
+
 PERSON: Final = User(id=1, is_bot=False, first_name="You")
 _BOT: Final = User(id=42, is_bot=True, first_name="Loopwarden", username="loopwarden_bot")
-_DAWN: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""The date of every message: handlers take the time from their clock."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,8 +57,11 @@ class Shown:
 class ConsoleSession(BaseSession):
     """An aiogram session that answers the bot's calls itself, and a person's keyboard."""
 
-    def __init__(self, on_shown: Callable[[Shown], None] = lambda _: None) -> None:
+    def __init__(
+        self, on_shown: Callable[[Shown], None] = lambda _: None, clock: Clock | None = None
+    ) -> None:
         super().__init__()
+        self._clock = clock or SystemClock()
         self.messages: dict[int, Shown] = {}
         self._on_shown = on_shown
         self._updates: asyncio.Queue[Update] = asyncio.Queue()
@@ -69,7 +74,7 @@ class ConsoleSession(BaseSession):
         """Write a message to the bot, by default in the private chat."""
         message = Message(
             message_id=next(self._message_ids),
-            date=_DAWN,
+            date=self._now(),
             chat=_chat(person.id if chat is None else chat),
             from_user=person,
             text=text,
@@ -82,7 +87,7 @@ class ConsoleSession(BaseSession):
             id=str(next(self._update_ids)),
             from_user=person,
             chat_instance="console",
-            message=_message(shown),
+            message=self._message(shown),
             data=shown.buttons[label],
         )
         self.deliver(Update(update_id=next(self._update_ids), callback_query=query))
@@ -90,6 +95,11 @@ class ConsoleSession(BaseSession):
     def deliver(self, update: Update) -> None:
         """Hand the bot an update."""
         self._updates.put_nowait(update)
+
+    @property
+    def has_updates(self) -> bool:
+        """Whether the bot has something to fetch."""
+        return not self._updates.empty()
 
     async def wait_for(self, is_it: Callable[[Shown], bool], *, seconds: float = 10) -> Shown:
         """Return the newest message that is it, as soon as there is one. Raises TimeoutError."""
@@ -121,8 +131,11 @@ class ConsoleSession(BaseSession):
 
     async def _answer(self, method: TelegramMethod[Any]) -> object:
         match method:
-            case GetUpdates():
-                return await self._poll(method.timeout or 0)
+            case GetRawUpdates():
+                updates = await self._poll(method.timeout)
+                return [
+                    json.loads(update.model_dump_json(by_alias=True, exclude_none=True)) for update in updates
+                ]
             case SendMessage():
                 return self._send(method)
             case EditMessageText():
@@ -169,15 +182,18 @@ class ConsoleSession(BaseSession):
         # Whoever waits looks again; the next ones wait for the next change.
         self._changed.set()
         self._changed = asyncio.Event()
-        return _message(shown)
+        return self._message(shown)
+
+    def _message(self, shown: Shown) -> Message:
+        chat = _chat(shown.chat)
+        return Message(message_id=shown.id, date=self._now(), chat=chat, from_user=_BOT, text=shown.text)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
 
 
 def _chat(chat_id: int) -> Chat:
     return Chat(id=chat_id, type="private" if chat_id > 0 else "supergroup")
-
-
-def _message(shown: Shown) -> Message:
-    return Message(message_id=shown.id, date=_DAWN, chat=_chat(shown.chat), from_user=_BOT, text=shown.text)
 
 
 def _buttons(markup: object) -> dict[str, str]:

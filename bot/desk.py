@@ -1,11 +1,13 @@
 """What handlers work with: the jobs they may call, the tables they may read, and the way their answers go."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from dataclasses import dataclass
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from aiogram.types import CallbackQuery, Message
 
+from bot.gate import Refusals
+from bot.polling import Trouble
 from bot.views.screen import Screen
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
@@ -19,17 +21,6 @@ from jobs.thrash_scan import ThrashScan
 
 LISTED: Final = 24 * 3600
 """Seconds for which a session is listed after its last call."""
-
-
-@dataclass(slots=True)
-class Refusals:
-    """What the gate has turned away since the start."""
-
-    SENDERS_KEPT: ClassVar[int] = 1000
-
-    count: int = 0
-    senders: set[int] = field(default_factory=set)
-    """Who was logged already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,19 +37,21 @@ class Desk:
     zone: ZoneInfo
     started_at: float
     refusals: Refusals
+    trouble: Trouble
+    """With fetching updates."""
 
     @property
     def reading(self) -> Tables:
         """The tables, for questions."""
         return self.store.reading
 
-    async def answer(self, event: Message | CallbackQuery, screen: Screen) -> None:
+    async def answer(self, event: Message | CallbackQuery, screen: Screen, *, urgent: bool = False) -> None:
         """Queue a reply to a message, or to the message of a pressed button."""
-        await self._put(outgoing(event, screen, Mode.REPLY))
+        await self._put(outgoing(event, screen, Mode.REPLY, urgent=urgent))
 
-    async def replace(self, query: CallbackQuery, screen: Screen) -> None:
+    async def replace(self, query: CallbackQuery, screen: Screen, *, urgent: bool = False) -> None:
         """Queue an edit of the message whose button was pressed."""
-        await self._put(outgoing(query, screen, Mode.EDIT))
+        await self._put(outgoing(query, screen, Mode.EDIT, urgent=urgent))
 
     async def _put(self, message: Outgoing) -> None:
         async with self.store.transaction() as tables:
@@ -69,7 +62,7 @@ class Desk:
         return outlook_of(self.watch.sources().get(source), self.policy)
 
 
-def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode) -> Outgoing:
+def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode, *, urgent: bool = False) -> Outgoing:
     """Return the message that answers, or takes the place of, the one behind an event."""
     message = event if isinstance(event, Message) else event.message
     if message is None:
@@ -81,4 +74,5 @@ def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode) -> Outg
         mode=mode,
         target_message=message.message_id,
         chat=f"{message.chat.id}" if topic is None else f"{message.chat.id}/{topic}",
+        urgent=urgent,
     )

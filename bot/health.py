@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.clock import SystemClock
-from bot.pulse import FOLDER
+from bot.pulse import FOLDER, PROBLEM
 
 DEFAULT_DATA_DIR: Final = "~/.local/share/loopwarden"
 
@@ -28,6 +28,9 @@ def _problems(folder: Path, now: float) -> Iterator[str]:
         yield f"no bot has run here (LOOPWARDEN_DATA_DIR counts as the environment has it): {folder}: {error.strerror}"
         return
     for file in files:
+        if file.suffix == PROBLEM:
+            yield from _problem(file)
+            continue
         try:
             age, limit = now - file.stat().st_mtime, float(file.read_text())
         except (OSError, ValueError):
@@ -36,3 +39,14 @@ def _problems(folder: Path, now: float) -> Iterator[str]:
         # A sign from the future is of a clock that was set back, and says nothing of now.
         if not -limit <= age <= limit:
             yield f"the last {file.name} that worked was {age:.0f} s ago, more than {limit:.0f} s"
+
+
+def _problem(file: Path) -> Iterator[str]:
+    try:
+        # On a full disk there is room for the file and for no word in it.
+        yield file.read_text().strip() or f"the last {file.stem} did not work"
+    except FileNotFoundError:
+        # It works again since the folder was listed.
+        return
+    except (OSError, ValueError):
+        yield f"{file} cannot be read"

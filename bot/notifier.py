@@ -1,6 +1,12 @@
-"""Notifier over the Bot API: rows of the outbox -> messages; Telegram's errors -> temporary or permanent."""
+"""Notifier over the Bot API: rows of the outbox -> messages; Telegram's errors -> temporary, permanent or moved chat.
 
-from dataclasses import dataclass
+What Telegram rejects for its form is sent once more as plain text; into a topic that is gone, to the chat itself; an
+edit of a message that is gone, as a new one.
+"""
+
+import logging
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -10,17 +16,20 @@ from aiogram.exceptions import (
     ClientDecodeError,
     TelegramAPIError,
     TelegramBadRequest,
+    TelegramEntityTooLarge,
     TelegramForbiddenError,
     TelegramMigrateToChat,
     TelegramNotFound,
     TelegramRetryAfter,
 )
-from aiogram.types import LinkPreviewOptions, Message, ReplyParameters
+from aiogram.types import LinkPreviewOptions, ReplyParameters
+from aiogram.utils.backoff import Backoff, BackoffConfig
 from pydantic import ValidationError
 
 from bot.settings import Chat, parse_chat
 from bot.views.notice import render
 from bot.views.screen import Screen
+from bot.views.text import cut
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode
 from jobs.ports import Clock, NotifyError, Queued
@@ -28,8 +37,16 @@ from jobs.ports import Clock, NotifyError, Queued
 _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED: Final = "message is not modified"
 _GONE: Final = ("message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID")
-_PERMANENT: Final = (TelegramBadRequest, TelegramForbiddenError, TelegramNotFound, TelegramMigrateToChat)
+_NO_TOPIC: Final = ("message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED")
+_PERMANENT: Final = (TelegramBadRequest, TelegramForbiddenError, TelegramNotFound, TelegramEntityTooLarge)
+_PLAIN_LIMIT: Final = 1000
+"""UTF-16 units of a message that is sent again as plain text."""
+_WAITS: Final = BackoffConfig(min_delay=1, max_delay=60, factor=2, jitter=0.3)
+"""Between attempts at one chat while Telegram, or the way there, is out of order."""
+_SHORTEST_WAIT: Final = 0.5
 _decoder: Final = msgspec.json.Decoder(AnyNotice)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,43 +54,66 @@ class TelegramNotifier:
     """Sends one row of the outbox."""
 
     bot: Bot
-    home: Chat
     clock: Clock
     zone: ZoneInfo
+    waits: dict[int, Backoff] = field(default_factory=lambda: defaultdict(lambda: Backoff(_WAITS)))
+    """By chat."""
 
     async def send(self, message: Queued) -> int:
         """Send, edit or reply; return the message's id in its chat. Raises `NotifyError`."""
         shown = self._render(message)
-        chat = _chat(message.chat) or self.home
         try:
-            if message.mode is Mode.EDIT and message.target_message is not None:
-                return await self._edit(shown, chat, message.target_message, message)
-            return (await self._send(shown, chat, message)).message_id
+            sent = await self._deliver(shown, message)
         except (TelegramAPIError, ClientDecodeError) as error:
-            raise _as_notify_error(error) from error
+            raise self._notify_error(error, message) from error
+        self.waits[message.chat_id].reset()
+        return sent
 
     def _render(self, message: Queued) -> Screen:
         if message.kind == "screen":
             return Screen.model_validate_json(message.body)
         return render(_decoder.decode(message.body), self.clock.now(), self.zone)
 
-    async def _send(self, shown: Screen, chat: Chat, message: Queued) -> Message:
-        target = message.target_message if message.mode is Mode.REPLY else None
-        reply = (
-            None if target is None else ReplyParameters(message_id=target, allow_sending_without_reply=True)
-        )
-        return await self.bot.send_message(
+    async def _deliver(self, shown: Screen, message: Queued) -> int:
+        try:
+            return await self._write(shown, message)
+        except TelegramBadRequest as error:
+            plain = Screen(text=cut(shown.text, _PLAIN_LIMIT), entities=[])
+            if plain == shown:
+                raise
+            _log.warning("message %d is tried as plain text: %s", message.id, error.message)
+            return await self._write(plain, message)
+
+    async def _write(self, shown: Screen, message: Queued) -> int:
+        chat, target = _chat(message.chat), message.target_message
+        if message.mode is Mode.EDIT and target is not None and await self._edit(shown, chat, target):
+            return target
+        answered = target if message.mode is Mode.REPLY else None
+        silent = bool(message.silent)
+        try:
+            return await self._send(shown, chat, answered, silent=silent)
+        except TelegramBadRequest as error:
+            if chat.topic is None or not _says(error, _NO_TOPIC):
+                raise
+            _log.warning("topic %s is gone, message %d goes to the chat: %s", chat, message.id, error.message)
+            return await self._send(shown, Chat(id=chat.id), answered, silent=silent)
+
+    async def _send(self, shown: Screen, chat: Chat, answered: int | None, *, silent: bool) -> int:
+        reply = answered and ReplyParameters(message_id=answered, allow_sending_without_reply=True)
+        sent = await self.bot.send_message(
             chat.id,
             shown.text,
             message_thread_id=chat.topic,
             entities=shown.entities,
             reply_markup=shown.keyboard,
-            reply_parameters=reply,
-            disable_notification=bool(message.silent),
+            reply_parameters=reply or None,
+            disable_notification=silent,
             link_preview_options=_NO_PREVIEW,
         )
+        return sent.message_id
 
-    async def _edit(self, shown: Screen, chat: Chat, target: int, message: Queued) -> int:
+    async def _edit(self, shown: Screen, chat: Chat, target: int) -> bool:
+        """Edit a message; return whether it was there to be edited."""
         try:
             await self.bot.edit_message_text(
                 shown.text,
@@ -84,22 +124,34 @@ class TelegramNotifier:
                 link_preview_options=_NO_PREVIEW,
             )
         except TelegramBadRequest as error:
-            if any(words in error.message for words in _GONE):
-                return (await self._send(shown, chat, message)).message_id
-            if _UNCHANGED not in error.message:
+            if _says(error, _GONE):
+                return False
+            if not _says(error, (_UNCHANGED,)):
                 raise
-        return target
+        return True
+
+    def _notify_error(self, error: TelegramAPIError | ClientDecodeError, message: Queued) -> NotifyError:
+        match error:
+            case TelegramMigrateToChat():
+                return NotifyError(error.message, moved_to=error.migrate_to_chat_id)
+            case TelegramRetryAfter():
+                return NotifyError(error.message, retry_after=float(error.retry_after))
+            case ClientDecodeError(original=ValidationError(), data={"ok": True}):
+                # Sent, and told in an unknown shape: trying again could send the same message for ever.
+                return NotifyError(error.message)
+            case _ if isinstance(error, _PERMANENT):
+                return NotifyError(error.message)
+            case _:
+                wait = max(_SHORTEST_WAIT, next(self.waits[message.chat_id]))
+                return NotifyError(error.message, retry_after=wait)
 
 
-def _as_notify_error(error: TelegramAPIError | ClientDecodeError) -> NotifyError:
-    if isinstance(error, ClientDecodeError):
-        # What is not even JSON came from something in between. JSON of an unknown shape is Telegram's: trying again
-        # could send the same message for ever.
-        return NotifyError(error.message, permanent=isinstance(error.original, ValidationError))
-    retry_after = float(error.retry_after) if isinstance(error, TelegramRetryAfter) else None
-    return NotifyError(error.message, permanent=isinstance(error, _PERMANENT), retry_after=retry_after)
+def _says(error: TelegramBadRequest, phrases: tuple[str, ...]) -> bool:
+    return any(phrase in error.message for phrase in phrases)
 
 
-def _chat(text: str | None) -> Chat | None:
-    chat = parse_chat(text)
-    return chat if isinstance(chat, Chat) else None
+def _chat(address: str) -> Chat:
+    chat = parse_chat(address)
+    if not isinstance(chat, Chat):
+        raise TypeError(f"{address!r} is no chat")
+    return chat

@@ -11,6 +11,8 @@ from typing import Final
 
 FOLDER: Final = "pulse"
 """Within the data directory. A file's content is how many seconds old it may be."""
+PROBLEM: Final = ".problem"
+"""Suffix of a file that says why an activity will not work by itself again."""
 
 
 class Pulse:
@@ -21,9 +23,19 @@ class Pulse:
         with contextlib.suppress(OSError):
             self._folder.mkdir(exist_ok=True)
             for name, seconds in limits.items():
+                self._forget_problem(name)
                 (self._folder / name).write_text(f"{seconds:g}\n")
 
     def beat(self, name: str) -> None:
         """Note that an activity has worked just now."""
         with contextlib.suppress(OSError):
             os.utime(self._folder / name)
+            self._forget_problem(name)
+
+    def fail(self, name: str, problem: str) -> None:
+        """Note that an activity does not work, and that waiting does not help."""
+        with contextlib.suppress(OSError):
+            (self._folder / f"{name}{PROBLEM}").write_text(f"{problem}\n")
+
+    def _forget_problem(self, name: str) -> None:
+        (self._folder / f"{name}{PROBLEM}").unlink(missing_ok=True)

@@ -148,7 +148,8 @@ class AgentStop:
             incident = await self._set_status(tables, incident, _STATUS[result.outcome], now)
             silent = incident is not None and is_snoozed(incident, now)
             report = _report(done, result.outcome, incident, took)
-            await tables.outbox.put(told(report, Mode.REPLY, about=incident, silent=silent), now)
+            message = told(report, Mode.REPLY, about=incident, silent=silent, urgent=True)
+            await tables.outbox.put(message, now)
         _log.info("stop %d, session %d: %s, %s", stop.id, stop.session_id, result.outcome, result.detail)
 
     async def _look_again(self, stop: Stop) -> None:
@@ -194,7 +195,8 @@ class AgentStop:
             incident = await tables.incidents.unclosed_of(stop.session_id)
             await self._set_status(tables, incident, status, now)
             silent = incident is not None and is_snoozed(incident, now)
-            await tables.outbox.put(told(notice, Mode.REPLY, about=incident, silent=silent), now)
+            message = told(notice, Mode.REPLY, about=incident, silent=silent, urgent=True)
+            await tables.outbox.put(message, now)
             _log.warning("stop %d, session %d: still running", stop.id, session.id)
             if notice.escalating and await tables.stops.intended_of(session.id) is None:
                 again = Stop.intended(session, incident, ordered_by=stop.ordered_by, now=now)

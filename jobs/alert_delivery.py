@@ -1,76 +1,146 @@
-"""Outbox -> notifier: send what is due, put off what may work later, park what never will."""
+"""Outbox -> notifier: one message at a time for each chat, as fast as the chat may be written to, until it is sent.
+
+1. Lease the message that is due: from then on its chat waits for it. 2. Send it. 3. Mark it as sent; or put it back and
+hold its chat; or follow the chat to where it has moved; or give it up, and tell the other chats. Several runs beside
+each other serve several chats. A crash between two steps repeats a message and loses none.
+"""
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
-from jobs.ports import Clock, Notifier, NotifyError, Queued, Store
+from jobs.alert.notice import UndeliveredNotice
+from jobs.alert.outgoing import told
+from jobs.alert.pace import TELEGRAM_PACE, PacePolicy
+from jobs.ports import ChatState, Clock, Notifier, NotifyError, Queued, Store, Tables
 
-_AT_ONCE: Final = 20
-_FIRST_WAIT: Final = 2.0
-_LONGEST_WAIT: Final = 300.0
+_INTERRUPTED: Final = "the bot was stopped while it was being sent"
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertDelivery:
-    """Sends the messages that are due, oldest first; each is marked only after it was sent."""
+    """Sends what waits for a chat in its order, urgent messages first."""
 
     store: Store
     notifier: Notifier
     clock: Clock
+    home: str
+    """Where messages go that name no chat: `<chat id>` or `<chat id>/<topic id>`."""
+    others: tuple[str, ...] = ()
+    """The chats that hear of it when a chat takes no messages: the admins' own."""
+    pace: PacePolicy = TELEGRAM_PACE
 
-    async def __call__(self) -> None:
-        """Send until a message fails or nothing is due."""
-        # One at a time: what the next one edits or answers may be the message sent just before it.
-        for _ in range(_AT_ONCE):
-            message = await self._take_next()
-            if message is None or not await self._deliver(message):
-                return
+    async def __call__(self) -> float | None:
+        """Send the message that is due; return the seconds until one may be, None if nothing waits."""
+        # Before it looks: a chat that becomes free meanwhile would be neither due yet nor due later.
+        began = self.clock.now()
+        if await self.send_next():
+            return 0
+        next_at = await self.store.reading.outbox.next_at(began, await self._home(self.store.reading))
+        return None if next_at is None else max(0, next_at - self.clock.now())
 
-    async def recover(self) -> None:
-        """Queue again what was being sent when the bot stopped. Called once, at start."""
-        async with self.store.transaction() as tables:
-            await tables.outbox.release_all()
-
-    async def _take_next(self) -> Queued | None:
-        now = self.clock.now()
-        if not await self.store.reading.outbox.due(now, 1):
-            return None
-        async with self.store.transaction() as tables:
-            # Read again with its lease: until then an edit may take its place, and would be lost.
-            for message in await tables.outbox.due(now, 1):
-                await tables.outbox.lease(message.id)
-                return message
-        return None
-
-    async def _deliver(self, message: Queued) -> bool:
+    async def send_next(self) -> bool:
+        """Send the message that is due; return whether there was one."""
+        message = await self._lease_next()
+        if message is None:
+            return False
         try:
             sent = await self.notifier.send(message)
         except NotifyError as error:
-            await self._put_away(message, error)
-            return False
+            await self._note(message, self._failure(message, error))
         except Exception as error:  # noqa: BLE001 - one message that breaks its rendering must not block the others
             _log.exception("message %d cannot be rendered or sent", message.id)
-            await self._put_away(message, NotifyError(type(error).__name__, permanent=True))
-            return True
-        async with self.store.transaction() as tables:
-            await tables.outbox.mark_sent(message.id, sent, self.clock.now())
-        _log.info("message %d sent (%s %s)", message.id, message.mode, message.subject or message.kind)
+            await self._note(message, self._failure(message, NotifyError(type(error).__name__)))
+        else:
+            await self._note(message, self._success(message, sent))
+            _log.info("message %d sent (%s %s)", message.id, message.mode, message.subject or message.kind)
         return True
 
-    async def _put_away(self, message: Queued, error: NotifyError) -> None:
+    async def recover(self) -> None:
+        """Queue again what was being sent when the bot stopped, as if it had been. Called once, at start."""
         async with self.store.transaction() as tables:
-            if error.permanent:
-                _log.error("message %d given up: %s", message.id, error)
+            for message in await tables.outbox.leased(await self._home(tables)):
+                await self._hold(tables, message, 0)
+                await tables.outbox.put_back(message.id, _INTERRUPTED)
+
+    async def follow(self, old: int, new: int) -> None:
+        """Send to chat `new` from now on what is meant for `old`, which has become it."""
+        _log.warning("chat %d is chat %d now", old, new)
+        async with self.store.transaction() as tables:
+            await tables.outbox.move(old, new, await self._home(tables))
+            await tables.chats.save(replace(await tables.chats.get(old), moved_to=new))
+
+    async def _home(self, tables: Tables) -> str:
+        return await tables.chats.current(self.home)
+
+    async def _lease_next(self) -> Queued | None:
+        home = await self._home(self.store.reading)
+        if await self.store.reading.outbox.due(self.clock.now(), home) is None:
+            return None
+        async with self.store.transaction() as tables:
+            # Asked again: another run may have taken it, and an edit taken its place. At the time it is by now: to an
+            # earlier one, a chat that was held while this run waited for its turn looks as if the clock was set back.
+            message = await tables.outbox.due(self.clock.now(), home)
+            if message:
+                await tables.outbox.lease(message.id)
+            return message
+
+    async def _note(self, message: Queued, write: Callable[[Tables], Awaitable[None]]) -> None:
+        """Write what became of a message, in memory if need be: unmarked it would keep its chat waiting for ever."""
+        try:
+            async with self.store.transaction() as tables:
+                await write(tables)
+        except Exception as error:
+            if not await self.store.endure(error):
+                raise
+            _log.error("message %d is noted in memory: %s", message.id, self.store.trouble)
+            async with self.store.transaction() as tables:
+                await write(tables)
+
+    def _success(self, message: Queued, sent: int) -> Callable[[Tables], Awaitable[None]]:
+        async def write(tables: Tables) -> None:
+            await tables.outbox.mark_sent(message.id, sent, self.clock.now())
+            chat = await self._hold(tables, message, 0)
+            await tables.chats.save(replace(chat, lost_at=None))
+
+        return write
+
+    def _failure(self, message: Queued, error: NotifyError) -> Callable[[Tables], Awaitable[None]]:
+        async def write(tables: Tables) -> None:
+            if error.moved_to is not None:
+                await tables.outbox.put_back(message.id, str(error))
+                await self.follow(message.chat_id, error.moved_to)
+            elif error.retry_after is not None:
+                _log.warning("message %d not sent, again in %.1f s: %s", message.id, error.retry_after, error)
+                await tables.outbox.put_back(message.id, str(error))
+                await self._hold(tables, message, error.retry_after)
+            else:
+                _log.error("message %d to chat %s given up: %s", message.id, message.chat, error)
                 await tables.outbox.park(message.id, str(error))
-                return
-            wait = error.retry_after or _wait_after(message.attempts)
-            _log.warning("message %d not sent, again in %.0f s: %s", message.id, wait, error)
-            await tables.outbox.put_off(message.id, str(error), self.clock.now() + wait)
+                await self._tell_others(tables, await self._hold(tables, message, 0), error)
 
+        return write
 
-def _wait_after(attempts: int) -> float:
-    # After days of attempts a power of two would be too large for a float.
-    return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(attempts, 10))
+    async def _hold(self, tables: Tables, message: Queued, seconds: float) -> ChatState:
+        """Let the chat of a message wait for its pace after an attempt, and at least so long."""
+        now, before = self.clock.now(), await tables.chats.get(message.chat_id)
+        pace = before.pace.after(now, self.pace)
+        free_at = max(now + seconds, pace.free_at(self.pace, is_group=message.chat_id < 0))
+        chat = replace(before, pace=pace, held_at=now, free_at=free_at)
+        await tables.chats.save(chat)
+        return chat
+
+    async def _tell_others(self, tables: Tables, chat: ChatState, error: NotifyError) -> None:
+        """Alert every chat that takes messages, once until the lost one does again."""
+        if chat.lost_at is not None:
+            return
+        now = self.clock.now()
+        await tables.chats.save(replace(chat, lost_at=now))
+        notice = UndeliveredNotice(chat=f"{chat.id}", error=str(error))
+        for other in {await self._home(tables), *self.others}:
+            state = await tables.chats.get(int(other.partition("/")[0]))
+            if state.id != chat.id and state.lost_at is None:
+                await tables.outbox.put(replace(told(notice), chat=other), now)

@@ -3,9 +3,10 @@
 Times are epoch seconds: `now` and `*_at` on the bot's clock, `*_ts` on a log's own.
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, Self
@@ -14,6 +15,7 @@ import msgspec
 
 from jobs.alert.notice import Notice, Outlook
 from jobs.alert.outgoing import Mode, Outgoing
+from jobs.alert.pace import Pace
 from jobs.thrash.call import LoggedCall
 from jobs.thrash.incident import Incident
 from jobs.thrash.locality import LocalityState
@@ -266,6 +268,17 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """An update of Telegram, kept until it is handled."""
+
+    id: int
+    update_id: int
+    body: str
+    """JSON, as it came."""
+    received_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
     """A message in the outbox, ready to be sent; `target_message` is found already."""
 
@@ -275,10 +288,32 @@ class Queued:
     mode: Mode
     subject: str | None
     target_message: int | None
-    chat: str | None
+    chat: str
+    """`<chat id>` or `<chat id>/<topic id>`."""
     silent: int
     attempts: int
     created_at: float
+
+    @property
+    def chat_id(self) -> int:
+        """The chat without its topic."""
+        return int(self.chat.partition("/")[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatState:
+    """What is known of a chat that messages go to."""
+
+    id: int
+    moved_to: int | None = None
+    """The supergroup that it has become."""
+    pace: Pace = field(default_factory=Pace)
+    held_at: float = 0
+    """When `free_at` was set; a clock that shows less has been set back since, and `free_at` means nothing."""
+    free_at: float = 0
+    """Nothing is sent to it before."""
+    lost_at: float | None = None
+    """Since when it takes no messages."""
 
 
 class Cursors(Protocol):
@@ -319,15 +354,25 @@ class Stops(Protocol):
 
 
 class Outbox(Protocol):
-    """Messages still to be sent."""
+    """Messages still to be sent. `home` is the chat of those that name none."""
 
     async def put(self, outgoing: Outgoing, now: float) -> int: ...
-    async def due(self, now: float, limit: int) -> Sequence[Queued]: ...
+    async def due(self, now: float, home: str) -> Queued | None: ...
+    async def next_at(self, now: float, home: str) -> float | None: ...
     async def lease(self, outgoing_id: int) -> None: ...
-    async def release_all(self) -> None: ...
+    async def leased(self, home: str) -> Sequence[Queued]: ...
     async def mark_sent(self, outgoing_id: int, message: int, now: float) -> None: ...
-    async def put_off(self, outgoing_id: int, error: str, until: float) -> None: ...
+    async def put_back(self, outgoing_id: int, error: str) -> None: ...
     async def park(self, outgoing_id: int, error: str) -> None: ...
+    async def move(self, old: int, new: int, home: str) -> None: ...
+
+
+class Chats(Protocol):
+    """Where each chat is, and when it may be written to."""
+
+    async def get(self, chat_id: int) -> ChatState: ...
+    async def save(self, chat: ChatState) -> None: ...
+    async def current(self, address: str) -> str: ...
 
 
 class Presence(Protocol):
@@ -351,6 +396,8 @@ class Tables(Protocol):
     @property
     def outbox(self) -> Outbox: ...
     @property
+    def chats(self) -> Chats: ...
+    @property
     def presence(self) -> Presence: ...
 
     async def delete_older_than(self, limit: float) -> int:
@@ -371,8 +418,17 @@ class Store(Protocol):
         """The tables for questions."""
         ...
 
+    @property
+    def changed(self) -> asyncio.Event:
+        """Set, and another one in its place, when a transaction has ended: asked for before looking, nothing is missed."""
+        ...
+
     def transaction(self) -> AbstractAsyncContextManager[Tables]:
-        """Commit what the block wrote if it ends, undo it if it raises or is cancelled."""
+        """Commit what the block wrote if it ends, undo it if it raises or is cancelled.
+
+        A block within a block, in the same task, is a part of it: undone by itself, committed with the outer one. But a
+        part that the file failed undoes the whole, which raises that failure at its end if nobody did before.
+        """
         ...
 
     async def endure(self, error: BaseException) -> bool:
@@ -388,12 +444,16 @@ class Store(Protocol):
 
 
 class NotifyError(Exception):
-    """A message was not sent. `permanent`: trying again is useless; `retry_after`: seconds the chat asked for."""
+    """A message was not sent.
 
-    def __init__(self, reason: str, *, permanent: bool, retry_after: float | None = None) -> None:
+    `retry_after`: seconds after which its chat may be tried again; None: trying again is useless.
+    `moved_to`: the chat's new id, to be tried instead.
+    """
+
+    def __init__(self, reason: str, *, retry_after: float | None = None, moved_to: int | None = None) -> None:
         super().__init__(reason)
-        self.permanent = permanent
         self.retry_after = retry_after
+        self.moved_to = moved_to
 
 
 class Notifier(Protocol):

@@ -29,4 +29,4 @@ class ReturnReport:
         async with self.store.transaction() as tables:
             incidents = tuple((await tables.incidents.unclosed()).values())
             notice = BackNotice(since=since, back_at=now, incidents=incidents)
-            await tables.outbox.put(told(notice), now)
+            await tables.outbox.put(told(notice, urgent=True), now)

@@ -1,8 +1,9 @@
-"""The timetable: which job, how often, and what becomes of one that fails (APScheduler)."""
+"""The timetable: which job, how often or upon what, and what becomes of one that fails (APScheduler)."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -15,6 +16,10 @@ from jobs.alert.notice import JobFailedNotice
 from jobs.alert.outgoing import told
 from jobs.ports import Clock, Store
 
+_PAUSE: Final = 1.0
+"""Seconds until a job that stands by is tried again after a failure."""
+_LONGEST_REST: Final = 10.0
+"""Seconds after which a job that stands by looks, whatever it was told."""
 _PATIENCE: Final = 2.0
 """Seconds that running jobs get at the end."""
 
@@ -45,6 +50,20 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StandingBy:
+    """A job without a beat: it looks when the database has changed, and after as long as it has asked for."""
+
+    name: str
+    job: Callable[[], Awaitable[float | None]]
+    """Does one thing and returns the seconds after which there may be another, though nothing changes; 0: look again."""
+    at_once: int = 1
+    """How many runs may be under way."""
+    worked: Callable[[], None] | None = None
+    is_told: bool = True
+    """As of a timed job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
     """How a job has fared. Times are epoch seconds."""
 
@@ -61,10 +80,13 @@ class Timetable:
 
     def __init__(self, jobs: Iterable[Timed], store: Store, clock: Clock) -> None:
         self._jobs = tuple(jobs)
+        self._standing_by: list[StandingBy] = []
         self._store = store
         self._clock = clock
         self._runs = {timed.name: Runs() for timed in self._jobs}
         self._under_way: set[asyncio.Task[None]] = set()
+        self._standing: list[asyncio.Task[None]] = []
+        self._is_stopping = False
         self._watching_clock: asyncio.Future[None] | None = None
         # In UTC, since a beat must not skip or double when the clocks change.
         self._scheduler = AsyncIOScheduler(
@@ -76,8 +98,13 @@ class Timetable:
         """How every job has fared, by name."""
         return self._runs
 
+    def stand_by(self, job: StandingBy) -> None:
+        """Take in a job without a beat, before the start."""
+        self._standing_by.append(job)
+        self._runs[job.name] = Runs()
+
     def start(self) -> None:
-        """Run every job now, and then at its beat."""
+        """Run every job now, and then at its beat or when there is something to do."""
         now = _machine_time()
         for timed in self._jobs:
             self._scheduler.add_job(
@@ -89,6 +116,19 @@ class Timetable:
             )
         self._scheduler.start()
         self._watching_clock = asyncio.ensure_future(self._watch_clock())
+        for job in self._standing_by:
+            self._standing += [asyncio.ensure_future(self._stand_by(job)) for _ in range(job.at_once)]
+
+    async def _stand_by(self, job: StandingBy) -> None:
+        while True:
+            changed = self._store.changed
+            wait = await self.run(job)
+            if self._is_stopping:
+                # At rest it would keep `stop` waiting, which has seen it at work.
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LONGEST_REST if wait is None else min(wait, _LONGEST_REST)):
+                    await changed.wait()
 
     async def _watch_clock(self) -> None:
         """Run every job at once when the machine's clock was set: APScheduler would wait until it has caught up."""
@@ -107,50 +147,57 @@ class Timetable:
         if self._watching_clock:
             self._watching_clock.cancel()
         self._scheduler.pause()
+        self._is_stopping = True
+        for task in self._standing:
+            if task not in self._under_way:
+                task.cancel()
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=_PATIENCE)
         self._scheduler.shutdown(wait=False)
         for task in self._under_way:
             task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._under_way, *self._standing, return_exceptions=True)
 
     async def run_now(self, name: str) -> None:
         """Run one of the jobs once, beside its beat."""
         await self.run(next(timed for timed in self._jobs if timed.name == name))
 
-    async def run(self, timed: Timed) -> None:
-        """Run a job once. Never raises for what the job does."""
+    async def run(self, timed: Timed | StandingBy) -> float | None:
+        """Run a job once and return what it returned. Never raises for what the job does."""
         task = asyncio.current_task()
         if task:
             self._under_way.add(task)
         started = self._clock.now()
         try:
-            await self._work(timed)
+            wait = await self._work(timed)
         except asyncio.CancelledError:
             # Only `stop` cancels, and this task ends here. What a job had begun is an intent that the next start finds.
             _log.info("job %s was cut short", timed.name)
+            return None
         except Exception as error:  # noqa: BLE001 - whatever a job raises becomes durable here
             _log.exception("job %s failed", timed.name)
             await self._note_failure(timed, error)
+            return _PAUSE
         else:
             self._runs[timed.name] = Runs(worked_at=started, took=self._clock.now() - started)
             if timed.worked:
                 timed.worked()
+            return wait
         finally:
             if task:
                 self._under_way.discard(task)
 
-    async def _work(self, timed: Timed) -> None:
+    async def _work(self, timed: Timed | StandingBy) -> float | None:
         try:
-            await timed.job()
+            return await timed.job()
         except Exception as error:
             # A job that the database failed is done again at once, in memory: agents do not wait for a full disk.
             if not await self._store.endure(error):
                 raise
             _log.error("the database cannot be used, going on in memory: %s", self._store.trouble)
-            await timed.job()
+            return await timed.job()
 
-    async def _note_failure(self, timed: Timed, error: Exception) -> None:
+    async def _note_failure(self, timed: Timed | StandingBy, error: Exception) -> None:
         before = self._runs[timed.name]
         told_as = "; ".join(_leaves(error))
         failures = before.failures + 1

@@ -1,8 +1,10 @@
 """A Bot API server on the loopback interface: what a bot meets in Telegram, without Telegram.
 
 The bot under test is pointed at `BotApi.url`. The test plays the people in the chat (`say`, `press`,
-`inject`) and the bad days of the server (`fault`); it reads what the chat shows (`messages`, `wait_for`) and
-what was asked (`journal`). A Bot API method is a coroutine `_do_<its_name>`.
+`inject`), the bad days of the server (`fault`, `drop`, `garble`, `delay`, `hold`) and of the chats (`blocked`,
+`migrate`, `deleted_topics`, `flood`); it reads what the chat shows (`messages`, `wait_for`), what was asked
+(`journal`) and when the chats were told something (`accepted`). A Bot API method is a coroutine
+`_do_<its_name>`.
 
 Refusals are worded as the real server words them, as far as that is known. Texts carry entities: `parse_mode`
 is refused. Messages are dated by the wall clock, because the bot measures their age by it.
@@ -11,176 +13,71 @@ is refused. Messages are dated by the wall clock, because the bot measures their
 
 import asyncio
 import itertools
-import json
+import math
 import re
-import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
 
-Json = dict[str, Any]
+from tests.botapi_faults import BadDays, FloodLimits, Held
+from tests.botapi_model import (
+    GROUP,
+    NOT_MODIFIED,
+    SECOND_POLLER,
+    TOKEN,
+    UPGRADED,
+    USER,
+    WEBHOOK_ACTIVE,
+    Call,
+    Json,
+    Message,
+    Refusal,
+    bad_request,
+    chat_json,
+    command_entities,
+    commands_key,
+    now,
+    person,
+    read_buttons,
+    read_params,
+    read_text,
+)
+
+__all__ = [
+    "GROUP",
+    "TOKEN",
+    "USER",
+    "BotApi",
+    "Call",
+    "FloodLimits",
+    "Held",
+    "Json",
+    "Message",
+    "read_buttons",
+    "read_text",
+]
+
 T = TypeVar("T")
 
-TOKEN = "424242:" + "T" * 35
-USER = 1001
-GROUP = -1001000000001
-
-PLAIN_PARAMS = {"text", "caption", "callback_query_id", "url", "parse_mode", "language_code"}
-"""Parameters that are strings; a form carries every other one as JSON."""
-NOT_MODIFIED = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message"
-SECOND_POLLER = (
-    "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
-)
-TEXT_BUTTON = "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"
-WEBHOOK_ACTIVE = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
-BUTTON_LOOKS = {"text", "style", "icon_custom_emoji_id"}
-BOT_COMMAND = re.compile(r"(?<![\w/<>])/[A-Za-z0-9_]{1,64}(?:@\w{3,32})?(?![\w/<>])")
+LONGEST_POLL = 50
+"""Seconds; a longer `timeout` is cut."""
 
 
-class Refusal(Exception):  # noqa: N818 - an answer of the server, not an error of it
-    def __init__(self, code: int, description: str, parameters: Json | None = None) -> None:
-        super().__init__(description)
-        self.code = code
-        self.body: Json = {"ok": False, "error_code": code, "description": description}
-        if parameters:
-            self.body["parameters"] = parameters
-
-
-def bad_request(why: str) -> Refusal:
-    return Refusal(400, f"Bad Request: {why}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One request. `at` is the clock of the event loop, monotonic; `params` are decoded."""
-
-    at: float
-    method: str
-    params: Json
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class Message:
-    """A message as the chat shows it now: an edit changes it in place. `buttons` are the Bot API's, in rows."""
-
-    id: int
-    chat: int
-    sender: Json
-    date: int
-    text: str
-    entities: list[Json]
-    thread: int | None = None
-    reply_to: int | None = None
-    buttons: list[list[Json]] = field(default_factory=list)
-    silent: bool = False
-    edits: int = 0
-
-    def as_json(self) -> Json:
-        always = {"message_id": self.id, "from": self.sender, "chat": chat_json(self.chat), "date": self.date}
-        optional: Json = {
-            "entities": self.entities,
-            "message_thread_id": self.thread,
-            "is_topic_message": self.thread is not None,
-            "reply_markup": {"inline_keyboard": self.buttons} if self.buttons else None,
-            "edit_date": self.date if self.edits else None,
-        }
-        return always | {"text": self.text} | {name: value for name, value in optional.items() if value}
-
-
-def person(user: int) -> Json:
-    return {"id": user, "is_bot": False, "first_name": f"User {user}", "username": f"user_{user}"}
-
-
-def chat_json(chat: int) -> Json:
-    """Positive ids are private chats, negative ids supergroups with topics."""
-    if chat > 0:
-        return {"id": chat, "type": "private", "first_name": f"User {chat}"}
-    return {"id": chat, "type": "supergroup", "title": f"Group {chat}", "is_forum": True}
-
-
-def utf16_length(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
-
-
-def command_entities(text: str) -> list[Json]:
-    return [
-        {"type": "bot_command", "offset": utf16_length(text[: hit.start()]), "length": len(hit[0])}
-        for hit in BOT_COMMAND.finditer(text)
-    ]
-
-
-def read_text(params: Json, *, too_long: str) -> tuple[str, list[Json]]:
-    if params.get("parse_mode"):
-        raise bad_request("unsupported parse_mode")
-    text: str = params.get("text", "")
-    entities: list[Json] = params.get("entities", [])
-    for entity in entities:
-        check_entity(text, entity["offset"], entity["offset"] + entity["length"])
-    if not text.strip():
-        raise bad_request("message text is empty")
-    if utf16_length(text) > 4096:
-        raise bad_request(too_long)
-    return text, entities
-
-
-def check_entity(text: str, start: int, end: int) -> None:
-    """An entity lies inside the text and splits no character; offsets are UTF-16 units."""
-    units = text.encode("utf-16-le")
-    which = f"entity beginning at UTF-16 offset {start} ends"
-    if not 0 <= start < end <= len(units) // 2:
-        raise bad_request(f"{which} after the end of the text at UTF-16 offset {end}")
-    try:
-        units[2 * start : 2 * end].decode("utf-16-le")
-    except UnicodeDecodeError:
-        raise bad_request(f"{which} in a middle of a UTF-16 symbol") from None
-
-
-def read_buttons(params: Json) -> list[list[Json]]:
-    rows: list[list[Json]] = params.get("reply_markup", {}).get("inline_keyboard", [])
-    for button in itertools.chain.from_iterable(rows):
-        if not button.keys() - BUTTON_LOOKS:
-            raise bad_request(TEXT_BUTTON)
-        if len(button.get("callback_data", "").encode()) > 64:
-            raise bad_request("BUTTON_DATA_INVALID")
-    return [row for row in rows if row]
-
-
-def commands_key(params: Json) -> str:
-    scope = params.get("scope", {"type": "default"})
-    return json.dumps([scope, params.get("language_code", "")], sort_keys=True)
-
-
-async def read_params(request: web.Request) -> Json:
-    """Parameters of the query, and of a body that is a form of either kind or JSON. Files are left out."""
-    if request.content_type == "application/json":
-        return {**request.query, **await request.json()}
-    sent = {**request.query, **await request.post()}
-    return {name: decode(name, value) for name, value in sent.items() if isinstance(value, str)}
-
-
-def decode(name: str, value: str) -> Any:
-    if name in PLAIN_PARAMS:
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-class BotApi:
+class BotApi(BadDays):
     """The server, as an async context manager; it serves while the context is open.
 
     `token` may be changed at any time: calls with another one are unauthorized. `chats` are those the bot may
     write to; a person who says something opens theirs. `pending` are the updates that no poll has confirmed.
     `about` is laid over what a chat tells of itself, `standing` over the bot's own membership in one. While
-    `webhook` is set nobody can poll.
+    `webhook` is set nobody can poll. The people `blocked` hear nothing from the bot; in `deleted_topics`, pairs of
+    chat and thread, nothing can be said. While `flood` has limits they are enforced.
     """
 
     def __init__(self, *, token: str = TOKEN, chats: Iterable[int] = (USER, GROUP)) -> None:
+        super().__init__()
         self.token = token
         self.url = ""
         self.chats = set(chats)
@@ -189,12 +86,17 @@ class BotApi:
         self.about: dict[int, Json] = {}
         self.standing: dict[int, Json] = {}
         self.webhook = ""
+        self.blocked: set[int] = set()
+        self.deleted_topics: set[tuple[int, int]] = set()
+        self.flood: FloodLimits | None = None
         names = {"first_name": "Loopwarden", "username": "loopwarden_bot"}
         self._me: Json = {"id": int(token.partition(":")[0]), "is_bot": True} | names
         self._kept: dict[tuple[int, int], Message] = {}
         self._commands: dict[str, list[Json]] = {}
         self._queries: set[str] = set()
-        self._faults: defaultdict[str, deque[Refusal]] = defaultdict(deque)
+        self._upgraded: dict[int, int] = {}
+        self._accepted: defaultdict[int, list[float]] = defaultdict(list)
+        self._quiet_until: defaultdict[int, float] = defaultdict(float)
         self._message_ids: defaultdict[int, itertools.count[int]] = defaultdict(lambda: itertools.count(1))
         self._update_ids = itertools.count(700_000_001)
         self._query_ids = itertools.count(9_000_000_001)
@@ -215,6 +117,7 @@ class BotApi:
 
     async def __aexit__(self, *_: object) -> None:
         self._closing = True
+        self._release_all()
         self._changed()
         await self._runner.cleanup()
 
@@ -262,17 +165,15 @@ class BotApi:
         self._changed()
         return int(update["update_id"])
 
-    def fault(
-        self,
-        method: str,
-        *,
-        error_code: int,
-        description: str,
-        parameters: Json | None = None,
-        times: int = 1,
-    ) -> None:
-        """The next calls of a method fail and have no effect."""
-        self._faults[method].extend(Refusal(error_code, description, parameters) for _ in range(times))
+    def migrate(self, old: int, new: int, *, told: bool = True) -> None:
+        """A group becomes a supergroup, which counts its messages anew; `told`: an update says so."""
+        self._upgraded[old] = new
+        self.chats.add(new)
+        self._message_ids[new] = itertools.count(1)
+        if told:
+            service = self._keep(old, None, sender=person(USER), text="", entities=[]).as_json()
+            del service["text"]
+            self._offer("message", service | {"migrate_to_chat_id": new})
 
     @property
     def messages(self) -> list[Message]:
@@ -281,6 +182,10 @@ class BotApi:
 
     def calls(self, method: str) -> list[Call]:
         return [call for call in self.journal if call.method == method]
+
+    def accepted(self, chat: int) -> list[float]:
+        """When messages and new texts took effect in a chat, by the clock of the event loop, oldest first."""
+        return list(self._accepted[chat])
 
     async def wait_for(self, predicate: Callable[[Message], bool], *, timeout: float = 10.0) -> Message:
         """The first message of the bot that satisfies the predicate, now or once something is sent or edited."""
@@ -294,7 +199,7 @@ class BotApi:
                     await self._change.wait()
                 return seen
         except TimeoutError:
-            seen_so_far = "\n".join(map(str, [*self.messages, *self.journal[-20:]]))
+            seen_so_far = "\n".join(map(str, [*self.messages[-50:], *self.journal[-20:]]))
             raise TimeoutError(f"not within {timeout} s; until then:\n{seen_so_far}") from None
 
     # The server's side.
@@ -306,24 +211,37 @@ class BotApi:
 
     async def _serve(self, request: web.Request) -> web.Response:
         params, method = await read_params(request), request.match_info["method"]
-        self.journal.append(Call(at=asyncio.get_running_loop().time(), method=method, params=params))
-        try:
-            result = await self._result(request.match_info["token"], method, params)
-        except Refusal as refusal:
-            return web.json_response(refusal.body, status=refusal.code)
-        finally:
-            self._changed()
-        return web.json_response({"ok": True, "result": result})
+        call = Call(at=asyncio.get_running_loop().time(), method=method, params=params)
+        self.journal.append(call)
+        self._changed()
+        answer = await self._answer(request.match_info["token"], call)
+        if request.transport is not None and answer is not None:
+            call.code = answer.status
+        elif request.transport is not None:
+            request.transport.abort()
+        self._changed()
+        return web.Response() if answer is None else answer
 
-    async def _result(self, token: str, method: str, params: Json) -> Any:
+    async def _answer(self, token: str, call: Call) -> web.Response | None:
+        """None: the connection is to be dropped."""
+
+        async def work() -> web.Response:
+            try:
+                return web.json_response({"ok": True, "result": await self._result(call)})
+            except Refusal as refusal:
+                return refusal.answer
+            finally:
+                self._changed()
+
         if token != self.token:
-            raise Refusal(401, "Unauthorized")
-        if self._faults[method]:
-            raise self._faults[method].popleft()
-        do = getattr(self, "_do" + re.sub("([A-Z])", r"_\1", f"_{method}").lower(), None)
+            return Refusal(401, "Unauthorized").answer
+        return await self._course(call)(work)
+
+    async def _result(self, call: Call) -> Any:
+        do = getattr(self, "_do" + re.sub("([A-Z])", r"_\1", f"_{call.method}").lower(), None)
         if do is None:
             raise Refusal(404, "Not Found: method not found")
-        return await do(params)
+        return await do(call.params)
 
     def _offer(self, kind: str, content: Json) -> None:
         """An update for a bot that asked for this kind, or that has not chosen yet."""
@@ -331,7 +249,7 @@ class BotApi:
             self.inject({kind: content})
 
     def _keep(self, chat: int, date: int | None, **content: Any) -> Message:
-        date = int(time.time()) if date is None else date  # noqa: TID251 - Telegram's own clock
+        date = now() if date is None else date
         message = Message(id=next(self._message_ids[chat]), chat=chat, date=date, **content)
         self._kept[chat, message.id] = message
         return message
@@ -341,9 +259,35 @@ class BotApi:
             raise bad_request("chat not found")
         return int(params["chat_id"])
 
+    def _writable(self, params: Json) -> int:
+        """The chat, if the bot may write there."""
+        chat = self._chat(params)
+        if chat in self.blocked:
+            raise Refusal(403, "Forbidden: bot was blocked by the user")
+        if self.standing.get(chat, {}).get("status") in {"left", "kicked"}:
+            raise Refusal(403, "Forbidden: bot is not a member of the supergroup chat")
+        if chat in self._upgraded:
+            raise Refusal(400, f"Bad Request: {UPGRADED}", {"migrate_to_chat_id": self._upgraded[chat]})
+        return chat
+
+    def _check_pace(self, chat: int) -> None:
+        """Whoever was told to wait is refused until then, too."""
+        if self.flood is None:
+            return
+        here = asyncio.get_running_loop().time()
+        wait = max(self.flood.wait(chat, self._accepted[chat], here), self._quiet_until[chat] - here)
+        if wait <= self.flood.tolerance:
+            return
+        seconds = max(1, math.ceil(wait))
+        self._quiet_until[chat] = here + seconds
+        raise Refusal(429, f"Too Many Requests: retry after {seconds}", {"retry_after": seconds})
+
+    def _told(self, chat: int) -> None:
+        self._accepted[chat].append(asyncio.get_running_loop().time())
+
     def _find(self, params: Json, *, to: str) -> Message:
-        message = self._kept.get((self._chat(params), params.get("message_id", 0)))
-        if message is None:
+        message = self._kept.get((self._writable(params), params.get("message_id", 0)))
+        if message is None or (message.chat, message.thread) in self.deleted_topics:
             raise bad_request(f"message to {to} not found")
         return message
 
@@ -369,10 +313,29 @@ class BotApi:
         raise bad_request("message to be replied not found")
 
     def _confirm(self, offset: int) -> None:
-        """Forget the updates below the offset; a negative one counts from the end."""
+        """Forget the updates below the offset; a negative one counts from the end.
+
+        By the letter of the documentation. The real server takes an offset far above its ids for a mistake and
+        forgets nothing; a bot should not count on that.
+        """
         if offset < 0:
             self.pending = self.pending[offset:]
         self.pending = [update for update in self.pending if update["update_id"] >= offset]
+
+    async def _news(self, timeout: float) -> None:
+        """Wait for an update. Of two polls that wait, the older one is refused."""
+        self._newest_poll += 1
+        this_poll = self._newest_poll
+        self._changed()
+        with suppress(TimeoutError):
+            await self.until(
+                lambda: bool(self.pending) or self._closing or this_poll != self._newest_poll,
+                timeout=timeout,
+            )
+        if this_poll != self._newest_poll:
+            raise Refusal(409, SECOND_POLLER)
+        if self._closing:
+            raise Refusal(500, "Internal Server Error: restart")
 
     # The methods of the Bot API.
 
@@ -383,21 +346,12 @@ class BotApi:
         """Updates from the offset on, again and again until a higher offset confirms them."""
         if self.webhook:
             raise Refusal(409, WEBHOOK_ACTIVE)
-        self._newest_poll += 1
-        this_poll = self._newest_poll
         self._allowed = params.get("allowed_updates", self._allowed)
         self._confirm(params.get("offset", 0))
-        self._changed()
-        with suppress(TimeoutError):
-            await self.until(
-                lambda: bool(self.pending) or self._closing or this_poll != self._newest_poll,
-                timeout=params.get("timeout", 0),
-            )
-        if this_poll != self._newest_poll:
-            raise Refusal(409, SECOND_POLLER)
-        if self._closing:
-            raise Refusal(500, "Internal Server Error: restart")
-        return self.pending[: min(params.get("limit", 100), 100)]
+        timeout = min(max(params.get("timeout", 0), 0), LONGEST_POLL)
+        if timeout and not self.pending:
+            await self._news(timeout)
+        return self.pending[: min(max(params.get("limit", 100), 1), 100)]
 
     async def _do_delete_webhook(self, params: Json) -> bool:
         if params.get("drop_pending_updates"):
@@ -420,23 +374,30 @@ class BotApi:
         return self._commands.get(commands_key(params), [])
 
     async def _do_send_message(self, params: Json) -> Json:
-        chat = self._chat(params)
+        chat, thread = self._writable(params), params.get("message_thread_id")
+        if (chat, thread) in self.deleted_topics:
+            raise bad_request("message thread not found")
         text, entities = read_text(params, too_long="message is too long")
         content: Json = {
             "text": text,
             "entities": entities,
             "buttons": read_buttons(params),
             "reply_to": self._reply_to(chat, params.get("reply_parameters", {})),
-            "thread": params.get("message_thread_id"),
+            "thread": thread,
             "silent": params.get("disable_notification", False),
         }
+        self._check_pace(chat)
+        self._told(chat)
         return self._shown(self._keep(chat, None, sender=self._me, **content))
 
     async def _do_edit_message_text(self, params: Json) -> Json:
         """New text and new buttons: an edit without `reply_markup` takes the buttons away."""
         message = self._find(params, to="edit")
         text, entities = read_text(params, too_long="MESSAGE_TOO_LONG")
-        return self._edit(message, text, entities, read_buttons(params))
+        self._check_pace(message.chat)
+        edited = self._edit(message, text, entities, read_buttons(params))
+        self._told(message.chat)
+        return edited
 
     async def _do_edit_message_reply_markup(self, params: Json) -> Json:
         message = self._find(params, to="edit")
@@ -469,9 +430,7 @@ class BotApi:
         return {"status": "member", "user": self._me} | self.standing.get(chat, {})
 
     async def _do_send_chat_action(self, params: Json) -> bool:
-        chat = self._chat(params)
-        if self.standing.get(chat, {}).get("status") in {"left", "kicked"}:
-            raise Refusal(403, "Forbidden: bot is not a member of the supergroup chat")
+        self._writable(params)
         if not params.get("action"):
             raise bad_request("wrong parameter action in request")
         return True

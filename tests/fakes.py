@@ -26,6 +26,8 @@ from jobs.ports import (
 from jobs.thrash.call import ToolCall
 
 NOON = 1_800_000_000.0
+HOME = "-1001"
+"""The configured chat, a group."""
 
 
 def call(
@@ -142,10 +144,18 @@ class ScriptedNotifier(Notifier):
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     may_send: asyncio.Event = field(default_factory=lambda: _set(asyncio.Event()))
     """Cleared, it keeps sendings waiting."""
+    hanging: set[int] = field(default_factory=set)
+    """The chats whose sendings never end."""
+    refusing: dict[int, Exception] = field(default_factory=dict)
+    """What every sending to a chat ends with."""
 
     async def send(self, message: Queued) -> int:
         self.asked.set()
         await self.may_send.wait()
+        if message.chat_id in self.hanging:
+            await asyncio.Event().wait()
+        if message.chat_id in self.refusing:
+            raise self.refusing[message.chat_id]
         if self.failures and (failure := self.failures.popleft()):
             raise failure
         self.sent.append(message)

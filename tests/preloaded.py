@@ -19,6 +19,7 @@ from typing import TypedDict
 
 import bot.app  # noqa: F401 - what is to be imported only once
 from bot.__main__ import main
+from tests.crashing import Crash, arm
 
 
 class Order(TypedDict):
@@ -28,6 +29,8 @@ class Order(TypedDict):
     folder: str
     log: str
     """The file that its standard output and error are appended to."""
+    crash: Crash | None
+    """Where the bot is to die."""
 
 
 def serve(listener: socket.socket) -> int:
@@ -69,6 +72,8 @@ def become_bot(order: Order) -> int:
     with Path(order["log"]).open("ab") as log, Path(os.devnull).open("rb") as nothing:
         for stream, number in ((nothing, 0), (log, 1), (log, 2)):
             os.dup2(stream.fileno(), number)
+    if order["crash"]:
+        arm(order["crash"])
     return main(["run"])
 
 

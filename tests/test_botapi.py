@@ -11,11 +11,13 @@ from aiogram import Bot
 from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.exceptions import (
+    ClientDecodeError,
     TelegramAPIError,
     TelegramBadRequest,
     TelegramConflictError,
     TelegramForbiddenError,
     TelegramMigrateToChat,
+    TelegramNetworkError,
     TelegramNotFound,
     TelegramRetryAfter,
     TelegramServerError,
@@ -32,7 +34,8 @@ from aiogram.types import (
 )
 from aiogram.utils.formatting import Bold, Text
 
-from tests.botapi import GROUP, TOKEN, USER, BotApi
+from tests.botapi import GROUP, TOKEN, USER, BotApi, FloodLimits
+from tests.ugly_updates import ugly
 
 # One loop and one client session for the file: aiogram takes a quarter of a second to close a session.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -67,6 +70,12 @@ def keyboard(**data_by_label: str) -> InlineKeyboardMarkup:
 
 def texts(updates: list[Update]) -> list[str | None]:
     return [update.message.text if update.message else None for update in updates]
+
+
+async def failure(request: Awaitable[object]) -> Exception:
+    with pytest.raises((TelegramAPIError, ClientDecodeError)) as caught:
+        await request
+    return caught.value
 
 
 async def refusal(request: Awaitable[object]) -> TelegramAPIError:
@@ -129,6 +138,36 @@ async def test_the_journal_lists_every_call_in_order_of_time(api: BotApi, bot: B
     assert [call.method for call in api.journal] == ["sendMessage", "sendMessage", "getMe"]
     assert [call.at for call in api.journal] == sorted(call.at for call in api.journal)
     assert api.calls("sendMessage")[0].params["text"] == "hello"
+
+
+async def test_the_journal_tells_what_was_answered(api: BotApi, bot: Bot, session: AiohttpSession) -> None:
+    """The HTTP status, also of refusals; none while a call is open or if its connection was dropped."""
+    await bot.get_me()
+    await refusal(bot.send_message(999, "x"))
+    await refusal(bot.send_dice(USER))
+    await refusal(Bot(WRONG_TOKEN, session=session).get_me())
+    api.drop("getMe")
+    api.garble("getMe", status=503)
+    for _ in range(2):
+        await failure(bot.get_me())
+    held = api.hold("getMe")
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(bot.get_me())
+        await held.arrived()
+        assert [call.code for call in api.journal] == [200, 400, 404, 401, None, 503, None]
+        held.release()
+    assert api.journal[-1].code == 200
+
+
+async def test_the_time_of_a_call_is_that_of_its_arrival(api: BotApi, bot: Bot) -> None:
+    """However long its answer takes."""
+    held = api.hold("getMe")
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(bot.get_me())
+        await held.arrived()
+        released_at = asyncio.get_running_loop().time()
+        held.release()
+    assert api.journal[0].at <= released_at
 
 
 async def test_chats(bot: Bot) -> None:
@@ -218,6 +257,13 @@ async def test_every_chat_counts_its_own_messages(bot: Bot) -> None:
     """A message id alone names no message: the chat belongs to it."""
     private, group = await bot.send_message(USER, "a"), await bot.send_message(GROUP, "b")
     assert private.message_id == group.message_id
+
+
+async def test_a_group_without_topics_has_a_shorter_id(api: BotApi, bot: Bot) -> None:
+    """Only ids that begin with -100 are those of supergroups."""
+    api.chats.add(-4711)
+    group = await bot.get_chat(-4711)
+    assert (group.type, group.is_forum) == ("group", None)
 
 
 @pytest.mark.parametrize("text", ["x" * 4096, "\N{FIRE}" * 2048])
@@ -462,6 +508,51 @@ async def test_a_second_poller_ends_the_first(api: BotApi, bot: Bot) -> None:
     assert texts(newer.result()) == ["hello"]
 
 
+async def test_a_short_poll_ends_nobody(api: BotApi, bot: Bot) -> None:
+    """Only a poll that waits takes the place of one that waits; the updates go to both."""
+    async with asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(bot.get_updates(timeout=LONG))
+        await api.until(lambda: api.calls("getUpdates"))
+        assert await bot.get_updates() == []
+        api.say("hello")
+        assert texts(await bot.get_updates()) == ["hello"]
+    assert texts(waiting.result()) == ["hello"]
+
+
+async def test_a_poll_whose_client_is_gone_loses_nothing(api: BotApi, bot: Bot) -> None:
+    """An update that was given to nobody comes again; the poll before it has no answer."""
+    async with aiohttp.ClientSession() as client, asyncio.TaskGroup() as tasks:
+        url = f"{api.url}/bot{TOKEN}/getUpdates"
+        killed = tasks.create_task(client.post(url, data={"timeout": LONG}))
+        await api.until(lambda: api.calls("getUpdates"))
+        killed.cancel()
+    await bot.get_me()  # by then the server has seen the end of the other connection
+    api.say("hello")
+    assert texts(await bot.get_updates(timeout=LONG)) == ["hello"]
+    assert [call.code for call in api.calls("getUpdates")] == [None, 200]
+
+
+@pytest.mark.parametrize(("limit", "many"), [(0, 1), (-5, 1), (2, 2), (500, 100)])
+async def test_a_limit_is_brought_into_its_bounds(api: BotApi, bot: Bot, limit: int, many: int) -> None:
+    """One update at least, a hundred at most."""
+    for number in range(101):
+        api.say(str(number))
+    assert len(await bot.get_updates(limit=limit)) == many
+
+
+async def test_a_negative_offset_beyond_the_first_update_forgets_nothing(api: BotApi, bot: Bot) -> None:
+    """There are no more than there are."""
+    api.say("a")
+    assert texts(await bot.get_updates(offset=-5)) == ["a"]
+
+
+async def test_an_offset_above_all_updates_forgets_them(api: BotApi, bot: Bot) -> None:
+    """Whoever keeps the offset of another bot does not hear what was said before."""
+    api.say("a")
+    assert await bot.get_updates(offset=api.pending[0]["update_id"] + 1_000_000) == []
+    assert api.pending == []
+
+
 async def test_pending_updates_can_be_dropped(api: BotApi, bot: Bot) -> None:
     """DeleteWebhook drops them if told to, and only then."""
     api.say("hello")
@@ -563,6 +654,142 @@ async def test_faults_come_in_the_order_they_were_set(api: BotApi, bot: Bot) -> 
         await bot.send_message(USER, "x")
 
 
+async def test_a_fault_for_one_chat_waits_for_that_chat(api: BotApi, bot: Bot) -> None:
+    """Calls for other chats pass it, and meet what was set behind it."""
+    api.fault("sendMessage", error_code=500, description="first", chat=GROUP)
+    api.fault("sendMessage", error_code=500, description="second")
+    assert "second" in str(await refusal(bot.send_message(USER, "x")))
+    await bot.send_message(USER, "x")
+    assert "first" in str(await refusal(bot.send_message(GROUP, "x")))
+    await bot.send_message(GROUP, "x")
+
+
+async def test_a_dropped_connection_leaves_nothing_done(api: BotApi, bot: Bot) -> None:
+    """The client hears no answer, the chat no message; the next call goes well."""
+    api.drop("sendMessage")
+    assert isinstance(await refusal(bot.send_message(USER, "x")), TelegramNetworkError)
+    assert api.messages == []
+    await bot.send_message(USER, "x")
+    assert [call.code for call in api.journal] == [None, 200]
+
+
+async def test_an_answer_may_be_lost_after_the_work_is_done(api: BotApi, bot: Bot) -> None:
+    """So that whoever sends again sends twice."""
+    api.drop("sendMessage", done=True, times=2)
+    for _ in range(2):
+        assert isinstance(await refusal(bot.send_message(USER, "x")), TelegramNetworkError)
+    await bot.send_message(USER, "x")
+    assert len(api.messages) == 3
+
+
+async def test_a_batch_of_updates_may_be_lost(api: BotApi, bot: Bot) -> None:
+    """What a lost answer carried comes again; what its offset confirmed is confirmed."""
+    for text in "ab":
+        api.say(text)
+    [first, _] = await bot.get_updates()
+    api.drop("getUpdates", done=True)
+    await refusal(bot.get_updates(offset=first.update_id + 1))
+    assert texts(await bot.get_updates()) == ["b"]
+
+
+async def test_a_dropped_poll_confirms_nothing(api: BotApi, bot: Bot) -> None:
+    """It never came."""
+    api.say("a")
+    api.drop("getUpdates")
+    await refusal(bot.get_updates(offset=-1))
+    assert texts(await bot.get_updates()) == ["a"]
+
+
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_proxy_does_not_answer_in_json(api: BotApi, bot: Bot, done: bool) -> None:
+    """A page, with a status of its own; the call did or did not reach the server."""
+    api.garble("sendMessage", status=504, page="<html>Gateway Timeout</html>", done=done)
+    url = f"{api.url}/bot{TOKEN}/sendMessage"
+    wanted = {"chat_id": USER, "text": "x"}
+    async with aiohttp.ClientSession() as client, client.post(url, json=wanted) as answer:
+        assert (answer.status, answer.content_type) == (504, "text/html")
+        assert await answer.text() == "<html>Gateway Timeout</html>"
+    assert len(api.messages) == done
+    api.garble("sendMessage", status=200)
+    assert isinstance(await failure(bot.send_message(USER, "x")), ClientDecodeError)
+
+
+async def test_a_held_call_has_its_effect_and_waits_for_its_answer(api: BotApi, bot: Bot) -> None:
+    """The test decides when it is answered, and what happens until then."""
+    held = api.hold("sendMessage")
+    async with asyncio.TaskGroup() as tasks:
+        sending = tasks.create_task(bot.send_message(USER, "x"))
+        await held.arrived()
+        [shown] = api.messages
+        await bot.send_message(USER, "meanwhile")
+        assert not sending.done()
+        held.release()
+    assert sending.result().message_id == shown.id
+
+
+async def test_a_call_may_be_held_undone(api: BotApi, bot: Bot) -> None:
+    """As a request that is long under way: what comes later is done earlier."""
+    held = api.hold("sendMessage", done=False, chat=USER)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(bot.send_message(USER, "first"))
+        await held.arrived()
+        await bot.send_message(GROUP, "second")
+        assert [message.text for message in api.messages] == ["second"]
+        held.release()
+    assert [message.text for message in api.messages] == ["second", "first"]
+
+
+async def test_who_is_killed_while_held_has_done_it(api: BotApi, bot: Bot) -> None:
+    """The message is there, the answer went to nobody."""
+    held = api.hold("sendMessage")
+    async with aiohttp.ClientSession() as client, asyncio.TaskGroup() as tasks:
+        url = f"{api.url}/bot{TOKEN}/sendMessage"
+        killed = tasks.create_task(client.post(url, json={"chat_id": USER, "text": "x"}))
+        await held.arrived()
+        killed.cancel()
+    await bot.get_me()  # by then the server has seen the end of the other connection
+    held.release()
+    await bot.get_me()  # and by now it has tried to answer
+    assert [message.text for message in api.messages] == ["x"]
+    assert [call.code for call in api.journal] == [None, 200, 200]
+
+
+async def test_waiting_for_a_call_that_never_comes_ends(api: BotApi) -> None:
+    """A test does not wait for ever."""
+    with pytest.raises(TimeoutError):
+        await api.hold("sendMessage").arrived(timeout=0)
+
+
+async def test_an_answer_may_be_late(api: BotApi, bot: Bot) -> None:
+    """The message is there before its sender hears of it; a client that is impatient never does."""
+    api.delay("sendMessage", seconds=LONG)
+    async with asyncio.TaskGroup() as tasks:
+        sending = tasks.create_task(bot.send_message(USER, "x"))
+        await api.wait_for(lambda message: message.text == "x")
+        assert not sending.done()
+        sending.cancel()
+    api.delay("sendMessage", seconds=0.01)
+    assert (await bot.send_message(USER, "y")).text == "y"
+
+
+async def test_no_delay_is_a_call_that_goes_well(api: BotApi, bot: Bot) -> None:
+    """So a test can draw the fate of every call of a method beforehand."""
+    api.delay("sendMessage", seconds=0)
+    api.fault("sendMessage", error_code=500, description="drawn")
+    await bot.send_message(USER, "x")
+    await refusal(bot.send_message(USER, "x"))
+
+
+async def test_polls_can_be_told_to_wait(api: BotApi, bot: Bot) -> None:
+    """A flood limit for getUpdates leaves the updates where they are."""
+    api.say("hello")
+    api.fault("getUpdates", error_code=429, description="Too Many Requests", parameters={"retry_after": 30})
+    refused = await refusal(bot.get_updates())
+    assert isinstance(refused, TelegramRetryAfter)
+    assert refused.retry_after == 30
+    assert texts(await bot.get_updates()) == ["hello"]
+
+
 async def test_closing_ends_the_polls(session: AiohttpSession) -> None:
     """A poll under way is told that the server restarts, and closing waits for nothing else."""
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks, BotApi() as api:
@@ -571,6 +798,208 @@ async def test_closing_ends_the_polls(session: AiohttpSession) -> None:
         poll = tasks.create_task(refusal(bot.get_updates(timeout=LONG)))
         await api.until(lambda: api.calls("getUpdates"))
     assert "restart" in str(poll.result())
+
+
+async def test_closing_ends_what_is_kept_waiting(session: AiohttpSession) -> None:
+    """Held and late calls are answered when the server goes."""
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks, BotApi() as api:
+        session.api = TelegramAPIServer.from_base(api.url)
+        bot = Bot(api.token, session=session)
+        held = api.hold("getMe")
+        api.delay("sendMessage", seconds=LONG)
+        tasks.create_task(bot.get_me())
+        tasks.create_task(bot.send_message(USER, "x"))
+        await held.arrived()
+        await api.wait_for(lambda message: message.text == "x")
+
+
+# Chats in trouble
+
+
+async def test_who_blocked_the_bot_hears_nothing(api: BotApi, bot: Bot) -> None:
+    """Sends and edits are refused as long as that lasts; other chats are not concerned."""
+    sent = await bot.send_message(USER, "x")
+    api.blocked.add(USER)
+    for request in (bot.send_message(USER, "y"), sent.edit_text("y"), bot.send_chat_action(USER, "typing")):
+        refused = await refusal(request)
+        assert isinstance(refused, TelegramForbiddenError)
+        assert "bot was blocked by the user" in str(refused)
+    await bot.send_message(GROUP, "y")
+    api.blocked.clear()
+    await sent.edit_text("y")
+
+
+async def test_a_bot_that_was_put_out_of_a_group_cannot_write_there(api: BotApi, bot: Bot) -> None:
+    """As its standing in that chat has it."""
+    api.standing[GROUP] = {"status": "kicked", "until_date": 0}
+    with pytest.raises(TelegramForbiddenError, match="not a member"):
+        await bot.send_message(GROUP, "x")
+
+
+OLD_GROUP = -4711
+NEW_GROUP = -1001000004711
+
+
+async def test_an_upgraded_group_refuses_and_tells_its_new_id(api: BotApi, bot: Bot) -> None:
+    """Sends and edits name the new chat, where message ids begin anew and the old messages are unknown."""
+    api.chats.add(OLD_GROUP)
+    for text in "ab":
+        sent = await bot.send_message(OLD_GROUP, text)
+    api.migrate(OLD_GROUP, NEW_GROUP)
+    for request in (bot.send_message(OLD_GROUP, "c"), sent.edit_text("c")):
+        refused = await refusal(request)
+        assert isinstance(refused, TelegramMigrateToChat)
+        assert refused.migrate_to_chat_id == NEW_GROUP
+        assert "group chat was upgraded to a supergroup chat" in str(refused)
+    moved = await bot.send_message(NEW_GROUP, "c")
+    assert (moved.message_id, moved.chat.type) == (1, "supergroup")
+    with pytest.raises(TelegramBadRequest, match="message to edit not found"):
+        await bot.edit_message_text("d", chat_id=NEW_GROUP, message_id=sent.message_id)
+
+
+@pytest.mark.parametrize("told", [True, False])
+async def test_an_upgrade_may_be_told_as_an_update(api: BotApi, bot: Bot, told: bool) -> None:
+    """A service message in the old chat, which has no text; or nothing at all."""
+    api.migrate(OLD_GROUP, NEW_GROUP, told=told)
+    heard = [update.message for update in await bot.get_updates()]
+    assert len(heard) == told
+    for message in heard:
+        assert message is not None
+        assert (message.chat.id, message.migrate_to_chat_id) == (OLD_GROUP, NEW_GROUP)
+        assert message.text is None
+
+
+async def test_a_deleted_topic_is_not_found(api: BotApi, bot: Bot) -> None:
+    """Nor are its messages; the chat itself and its other topics are."""
+    sent = await bot.send_message(GROUP, "x", message_thread_id=7)
+    api.deleted_topics.add((GROUP, 7))
+    with pytest.raises(TelegramBadRequest, match="message thread not found"):
+        await bot.send_message(GROUP, "y", message_thread_id=7)
+    with pytest.raises(TelegramBadRequest, match="message to edit not found"):
+        await sent.edit_text("y")
+    await bot.send_message(GROUP, "y", message_thread_id=8)
+    await bot.send_message(GROUP, "y")
+
+
+# The pace of a chat
+
+SLOW = FloodLimits(gap=1000)
+"""No test waits this long; a wait of 1000 s is told as 1000 s, less what passed before it."""
+
+
+async def told_to_wait(request: Awaitable[object]) -> int:
+    refused = await refusal(request)
+    assert isinstance(refused, TelegramRetryAfter)
+    assert f"Too Many Requests: retry after {refused.retry_after}" in refused.message
+    return refused.retry_after
+
+
+async def test_without_limits_a_chat_hears_everything(api: BotApi, bot: Bot) -> None:
+    """Limits are there for the tests that ask for them."""
+    for number in range(30):
+        await bot.send_message(GROUP, str(number))
+    assert len(api.messages) == 30
+
+
+async def test_a_chat_that_was_told_something_is_full(api: BotApi, bot: Bot) -> None:
+    """New messages and new texts both count; what is refused has no effect. Other chats go on."""
+    sent = await bot.send_message(USER, "x")
+    api.flood = SLOW
+    assert 0 < await told_to_wait(bot.send_message(USER, "y")) <= 1000
+    assert 0 < await told_to_wait(sent.edit_text("y")) <= 1000
+    await bot.send_message(GROUP, "y")
+    assert [(message.chat, message.text) for message in api.messages] == [(USER, "x"), (GROUP, "y")]
+    api.flood = None
+    await sent.edit_text("z")
+
+
+async def test_a_group_hears_only_so_much_in_a_while(api: BotApi, bot: Bot) -> None:
+    """However far apart; a private chat may hear more."""
+    api.flood = FloodLimits(gap=0, most=2, window=1000)
+    for chat in (USER, GROUP):
+        for number in range(2):
+            await bot.send_message(chat, str(number))
+    await bot.send_message(USER, "2")
+    assert 0 < await told_to_wait(bot.send_message(GROUP, "2")) <= 1000
+    assert [len(api.accepted(chat)) for chat in (USER, GROUP)] == [3, 2]
+
+
+async def test_other_calls_have_no_pace(api: BotApi, bot: Bot) -> None:
+    """Presses are answered, and buttons taken away, at any time."""
+    sent = await bot.send_message(USER, "x", reply_markup=keyboard(Kill="k"))
+    api.flood = SLOW
+    query = api.press(api.messages[0], "Kill")
+    assert await bot.answer_callback_query(query)
+    await sent.edit_reply_markup(reply_markup=None)
+    assert len(api.accepted(USER)) == 1
+
+
+async def test_who_was_told_to_wait_waits(api: BotApi, bot: Bot) -> None:
+    """A whole second at least; until it is over every call is refused, though the gap itself be past."""
+    api.flood = FloodLimits(gap=0.5, tolerance=0)
+    await bot.send_message(USER, "x")
+    assert await told_to_wait(bot.send_message(USER, "y")) == 1
+    api.flood = FloodLimits(gap=0, tolerance=0)
+    assert await told_to_wait(bot.send_message(USER, "y")) == 1
+
+
+@pytest.mark.parametrize(
+    ("chat", "accepted", "now", "wait"),
+    [
+        (USER, [], 100.0, 0.0),
+        (USER, [100.0], 100.25, 0.75),
+        (USER, [90.0, 100.0], 101.0, 0.0),
+        (USER, [float(second) for second in range(20)], 20.0, 0.0),
+        (GROUP, [float(second) for second in range(19)], 20.0, -1.0),
+        (GROUP, [float(second) for second in range(20)], 20.0, 40.0),
+        (GROUP, [float(second) for second in range(20)], 60.5, -0.5),
+        (GROUP, [0.0, *(float(second) for second in range(40, 60))], 60.0, 40.0),
+    ],
+)
+async def test_the_limits_of_a_chat(chat: int, accepted: list[float], now: float, wait: float) -> None:
+    """A second between messages; in a group besides no more than 20 in any 60 seconds."""
+    assert FloodLimits().wait(chat, accepted, now) == wait
+
+
+async def test_it_is_kept_when_a_chat_was_told_something(api: BotApi, bot: Bot) -> None:
+    """By chat and in order, with the times of the effects; refused and useless calls are not among them."""
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    sent = await bot.send_message(USER, "x")
+    between = loop.time()
+    api.drop("editMessageText", done=True)
+    await refusal(sent.edit_text("y"))
+    await refusal(sent.edit_text("y"))
+    api.fault("sendMessage", error_code=500, description="")
+    await refusal(bot.send_message(USER, "z"))
+    first, second = api.accepted(USER)
+    assert before <= first <= between <= second <= loop.time()
+    assert api.accepted(GROUP) == []
+
+
+# Ugly updates
+
+
+@pytest.mark.parametrize("name", ugly())
+async def test_an_ugly_update_arrives(api: BotApi, bot: Bot, name: str) -> None:
+    """Whatever it is, the server hands it out; aiogram reads it, or refuses the whole batch."""
+    case = ugly()[name]
+    api.say("before")
+    update_id = api.inject(case.update)
+    if not case.is_decodable:
+        assert isinstance(await failure(bot.get_updates()), ClientDecodeError)
+        return
+    assert [update.update_id for update in await bot.get_updates()] == [update_id - 1, update_id]
+
+
+async def test_ugly_updates_say_what_they_are_told_to() -> None:
+    """Who says what where, and what a button carries, is the choice of the test."""
+    cases = ugly("/raise 7", user=5, chat=6, data="raise:7")
+    edited = cases["edited"].update["edited_message"]
+    assert (edited["text"], edited["from"]["id"], edited["chat"]["id"]) == ("/raise 7", 5, 6)
+    assert cases["press on an inline message"].update["callback_query"]["data"] == "raise:7"
+    assert cases["NUL"].is_command
+    assert not cases["forwarded"].is_command
 
 
 # Waiting

@@ -82,7 +82,8 @@ async def confirmed(query: CallbackQuery, callback_data: ConfirmButton, desk: De
         user_id=query.from_user.id, chat_id=query.message.chat.id, message_id=query.message.message_id
     )
     answer = await confirming.answer(desk, callback_data.nonce, press, is_yes=callback_data.is_yes)
-    await (desk.answer(query, answer.screen) if answer.is_aside else desk.replace(query, answer.screen))
+    say = desk.answer if answer.is_aside else desk.replace
+    await say(query, answer.screen, urgent=True)
 
 
 async def _confirm(event: Message | CallbackQuery, desk: Desk, session: Session) -> None:

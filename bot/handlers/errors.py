@@ -6,6 +6,7 @@ from aiogram import Bot, Router
 from aiogram.types import CallbackQuery, ErrorEvent, Message
 
 from bot.desk import Desk
+from bot.gate import command_for
 from bot.views import status as view
 
 _log = logging.getLogger(__name__)
@@ -38,6 +39,4 @@ async def failed(event: ErrorEvent, desk: Desk) -> None:
 
 
 async def _is_command_for(bot: Bot, text: str) -> bool:
-    command, *_ = text.split() or [""]
-    _, _, named = command.partition("@")
-    return command.startswith("/") and named.lower() in {"", ((await bot.me()).username or "").lower()}
+    return command_for((await bot.me()).username or "", text) is not None

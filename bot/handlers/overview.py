@@ -49,7 +49,10 @@ async def _status(desk: Desk, now: float) -> Status:
         unstopped=sum(found.status in unstopped for found in unclosed.values()),
         waiting=outbox.waiting,
         parked=outbox.parked,
+        lost_chats={chat.id: chat.lost_at for chat in await desk.reading.chats.lost() if chat.lost_at},
         refused=desk.refusals.count,
+        set_aside=await desk.reading.inbox.count_set_aside(),
+        not_polling=desk.trouble.words,
     )
 
 

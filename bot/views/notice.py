@@ -18,6 +18,7 @@ from jobs.alert.notice import (
     StillRunningNotice,
     StopNotice,
     StorageNotice,
+    UndeliveredNotice,
     WatchlistNotice,
 )
 
@@ -43,6 +44,8 @@ def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: PL
             return _back(notice, now, zone)
         case JobFailedNotice():
             return _job_failed(notice)
+        case UndeliveredNotice():
+            return _undelivered(notice)
         case _:
             assert_never(notice)
 
@@ -98,5 +101,19 @@ def _job_failed(notice: JobFailedNotice) -> Screen:
             Bold(f"⚠️ The job {notice.job} fails again and again"),
             Code(clean(notice.error, 600)),
             "It is tried again at its next beat; /status says whether it works.",
+        )
+    )
+
+
+def _undelivered(notice: UndeliveredNotice) -> Screen:
+    return screen(
+        lines(
+            Text(
+                Bold("⚠️ A message was given up: "),
+                "Telegram refuses it for chat ",
+                Code(clean(notice.chat, 40)),
+            ),
+            Code(clean(notice.error, 300)),
+            "/status counts what waits and what was given up. You are told once until that chat takes messages again.",
         )
     )

@@ -47,8 +47,14 @@ class Status:
     """Open incidents whose agent could not be stopped."""
     waiting: int
     parked: int
+    lost_chats: Mapping[int, float]
+    """Those that take no messages, with since when."""
     refused: int
     """Updates from people or chats that may not command the bot."""
+    set_aside: int
+    """Updates that could not be understood."""
+    not_polling: str | None
+    """Why no updates come in, or not all."""
 
 
 def start() -> Screen:
@@ -80,6 +86,11 @@ def stale_button() -> Screen:
     return screen(Text("That button no longer means anything. /incidents and /agents show how things stand."))
 
 
+def ignored(age: float) -> Screen:
+    """Answer a command that has been under way for so many seconds."""
+    return screen(Text(f"Ignored, {span(age)} old: send it again if you still want it."))
+
+
 def failed() -> Screen:
     """Answer when a handler failed."""
     return screen(
@@ -99,6 +110,7 @@ def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
             Text(_light(state), Bold("Loopwarden"), f", up {span(now - state.started_at)}"),
             _scan(state.scan, now, zone),
             *(_failing(job, runs) for job, runs in state.other_jobs.items() if runs.failures),
+            None if state.not_polling is None else Text("⚠️ ", clean(state.not_polling, _PROBLEM_LIMIT)),
             *_watchlist(state),
             *(part for source in state.sources for part in _source(source)),
             f"🚨 Agents that could not be stopped: {state.unstopped}, see /incidents"
@@ -106,14 +118,21 @@ def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
             else None,
             f"Incidents open: {state.open_incidents}",
             f"Messages waiting: {state.waiting}, given up: {state.parked}",
+            *(
+                f"⚠️ Chat {chat} has taken no message since {moment(since, now, zone)}"
+                for chat, since in state.lost_chats.items()
+            ),
             f"Updates refused: {amount(state.refused)}" if state.refused else None,
+            f"Updates not understood, set aside: {amount(state.set_aside)}" if state.set_aside else None,
         )
     )
 
 
 def _light(state: Status) -> str:
     is_bad = any(runs.failures for runs in (state.scan, *state.other_jobs.values())) or state.unstopped
-    has_problems = state.watchlist_error or state.parked or any(source.problems for source in state.sources)
+    is_deaf = state.not_polling or state.set_aside
+    is_told_wrong = state.watchlist_error or any(source.problems for source in state.sources)
+    has_problems = is_deaf or is_told_wrong or state.parked or state.lost_chats
     return "🔴 " if is_bad else "🟡 " if has_problems else "🟢 "
 
 

@@ -103,6 +103,13 @@ class JobFailedNotice(Notice, frozen=True, kw_only=True):
     error: str
 
 
+class UndeliveredNotice(Notice, frozen=True, kw_only=True):
+    """A chat has refused a message for good; told to the others."""
+
+    chat: str
+    error: str
+
+
 AnyNotice = (
     IncidentNotice
     | AskNotice
@@ -112,4 +119,5 @@ AnyNotice = (
     | StorageNotice
     | BackNotice
     | JobFailedNotice
+    | UndeliveredNotice
 )

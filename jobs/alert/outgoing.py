@@ -34,6 +34,8 @@ class Outgoing:
     chat: str | None = None
     """`<chat id>` or `<chat id>/<topic id>`; None is the configured chat."""
     silent: bool = False
+    urgent: bool = False
+    """About a stop: sent before whatever else waits for the chat."""
 
 
 def told(
@@ -43,6 +45,7 @@ def told(
     about: Incident | None = None,
     kind: str = "incident",
     silent: bool = False,
+    urgent: bool = False,
 ) -> Outgoing:
     """Return the message that carries a notice to the configured chat; `kind` tells an incident's messages apart."""
     return Outgoing(
@@ -51,4 +54,5 @@ def told(
         mode=mode,
         subject=None if about is None else f"{kind}:{about.id}",
         silent=silent,
+        urgent=urgent,
     )

@@ -44,7 +44,8 @@ def tellings(before: Incident | None, after: Incident, outlook: Outlook, now: fl
     if mode := _question(before, after):
         stops_at = max((after.asked_at or now) + outlook.ask_grace, after.snoozed_until or 0)
         question = AskNotice(incident=after, stops_at=stops_at)
-        yield told(question, mode, about=after, kind="question", silent=is_snoozed(after, now))
+        silent = is_snoozed(after, now)
+        yield told(question, mode, about=after, kind="question", silent=silent, urgent=mode is Mode.SEND)
 
 
 def _question(before: Incident | None, after: Incident) -> Mode | None:

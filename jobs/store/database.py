@@ -13,8 +13,10 @@ from typing import Final, Self
 
 import aiosqlite
 
+from jobs.store.chats import SqlChats
 from jobs.store.confirmations import SqlConfirmations
 from jobs.store.cursors import SqlCursors
+from jobs.store.inbox import SqlInbox
 from jobs.store.incidents import SqlIncidents
 from jobs.store.old_rows import delete_older_than
 from jobs.store.opening import DAMAGE_CODES, Opened, StoreError, open_file, open_memory
@@ -41,7 +43,9 @@ class Tables:
     incidents: SqlIncidents
     stops: SqlStops
     confirmations: SqlConfirmations
+    inbox: SqlInbox
     outbox: SqlOutbox
+    chats: SqlChats
     presence: SqlPresence
 
     connection: aiosqlite.Connection
@@ -59,7 +63,9 @@ class Tables:
             SqlIncidents(connection),
             SqlStops(connection),
             SqlConfirmations(connection),
+            SqlInbox(connection),
             SqlOutbox(connection),
+            SqlChats(connection),
             SqlPresence(connection),
             connection,
         )
@@ -71,7 +77,12 @@ class Database:
     def __init__(self, path: Path, opened: Opened, trouble: str | None, set_aside: Path | None) -> None:
         self._path = path
         self._lock = asyncio.Lock()
+        self._writing: asyncio.Task[object] | None = None
+        self._failure: BaseException | None = None
+        """Of the file, inside the transaction that is open."""
         self._opened = opened
+        self.changed = asyncio.Event()
+        """Set, and another one in its place, when a transaction has ended: asked for before looking, nothing is missed."""
         self.trouble = trouble
         """Why the file is not in use; None while it is."""
         self.set_aside = set_aside
@@ -84,17 +95,51 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Tables]:
-        """Commit what the block wrote if it ends, undo it if it raises or is cancelled."""
+        """Commit what the block wrote if it ends, undo it if it raises or is cancelled.
+
+        A block within a block, in the same task, is a part of it: undone by itself, committed with the outer one. But a
+        part that the file failed undoes the whole, which raises that failure at its end if nobody did before.
+        """
+        if self._writing is not None and self._writing is asyncio.current_task():
+            async with self._part(self._opened.writer) as tables:
+                yield tables
+            return
         async with self._lock:
             writer = self._opened.writer
+            self._writing = asyncio.current_task()
             try:
                 await writer.execute("BEGIN IMMEDIATE")
                 yield Tables.over(writer)
+                self._raise_failure()
                 await writer.commit()
             except BaseException:
                 # A cancelled await does not stop its SQL: without the shield the transaction would stay open.
                 await asyncio.shield(_undo(writer))
                 raise
+            finally:
+                self._writing = self._failure = None
+        self._note_change()
+
+    @asynccontextmanager
+    async def _part(self, writer: aiosqlite.Connection) -> AsyncIterator[Tables]:
+        await writer.execute("SAVEPOINT part")
+        try:
+            yield Tables.over(writer)
+            self._raise_failure()
+        except BaseException as error:
+            if is_storage_failure(error):
+                self._failure = error
+            await asyncio.shield(_undo_part(writer))
+            raise
+        await writer.execute("RELEASE part")
+
+    def _raise_failure(self) -> None:
+        if self._failure:
+            raise self._failure
+
+    def _note_change(self) -> None:
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
     async def endure(self, error: BaseException) -> bool:
         """Go on in memory if `error` means that the file cannot be used; return whether that is so."""
@@ -111,6 +156,7 @@ class Database:
         await copy_live_rows(self._opened.reader, memory.writer)
         before, self._opened = self._opened, memory
         self.trouble = trouble
+        self._note_change()
         with suppress(aiosqlite.Error):
             await before.close()
 
@@ -193,6 +239,16 @@ async def _undo(writer: aiosqlite.Connection) -> None:
     # Where the file itself has failed there may be nothing left to undo.
     with suppress(aiosqlite.Error):
         await writer.rollback()
+
+
+async def _undo_part(writer: aiosqlite.Connection) -> None:
+    with suppress(aiosqlite.Error):
+        if not writer.in_transaction:
+            # A full disk makes SQLite undo the whole: what follows must not be committed statement by statement.
+            await writer.execute("BEGIN IMMEDIATE")
+            return
+        await writer.execute("ROLLBACK TO part")
+        await writer.execute("RELEASE part")
 
 
 def _sentence(error: BaseException) -> str:

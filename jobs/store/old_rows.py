@@ -7,6 +7,7 @@ import aiosqlite
 # Children before what they refer to.
 _DELETES: Final = (
     "DELETE FROM confirmation WHERE expires_at < ?1",
+    "DELETE FROM inbox WHERE received_at < ?1",
     "DELETE FROM outbox WHERE created_at < ?1 AND state IN ('sent', 'parked')",
     "DELETE FROM stop WHERE state = 'over' AND finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.escalates = stop.id)",
     "DELETE FROM incident WHERE closed_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.incident_id = incident.id)",

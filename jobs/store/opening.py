@@ -45,7 +45,7 @@ async def open_file(path: Path) -> tuple[Opened, Path | None]:
 
 async def _open(path: Path) -> Opened:
     _touch(path)
-    writer = await aiosqlite.connect(path, isolation_level=None)
+    writer = await _connect(path)
     try:
         await writer.execute("PRAGMA journal_mode = WAL")
         await writer.execute("PRAGMA synchronous = FULL")
@@ -56,7 +56,7 @@ async def _open(path: Path) -> Opened:
         await writer.execute("BEGIN IMMEDIATE")
         await writer.execute("DELETE FROM cursor WHERE source IS NULL")
         await writer.commit()
-        reader = await aiosqlite.connect(path, isolation_level=None)
+        reader = await _connect(path)
         await reader.execute("PRAGMA query_only = ON")
     except BaseException:
         await asyncio.shield(writer.close())
@@ -64,9 +64,15 @@ async def _open(path: Path) -> Opened:
     return Opened(writer, reader, is_file=True)
 
 
+async def _connect(path: Path | str) -> aiosqlite.Connection:
+    connection = await aiosqlite.connect(path, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
 async def open_memory() -> Opened:
     """Open a database that is gone with the process."""
-    connection = await aiosqlite.connect(":memory:", isolation_level=None)
+    connection = await _connect(":memory:")
     await _migrate(connection)
     return Opened(connection, connection, is_file=False)
 

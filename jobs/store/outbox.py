@@ -15,15 +15,30 @@ _TARGET = """coalesce(o.target_message, (
     WHERE s.subject = o.subject AND s.id < o.id AND s.mode <> 'reply' AND s.state = 'sent'
     ORDER BY s.id DESC LIMIT 1))"""
 
-# A message waits for the earlier ones of its chat, also for one that was put off.
-_DUE = f"""
-SELECT o.id, o.kind, o.body, o.subject, o.mode, o.chat, o.silent, {_TARGET} AS target_message,
-       o.attempts, o.created_at
-FROM outbox o
-WHERE o.state = 'queued' AND o.not_before <= ?1 AND NOT EXISTS (
-    SELECT 1 FROM outbox e
-    WHERE e.state IN ('queued', 'sending') AND e.id < o.id AND e.chat IS o.chat AND e.not_before > ?1)
-ORDER BY o.id LIMIT ?2"""  # noqa: S608 - a constant
+_QUEUED = f"""o.id, o.kind, o.body, o.subject, o.mode, coalesce(o.chat, :home) AS chat, o.silent,
+    {_TARGET} AS target_message, o.attempts, o.created_at"""
+
+_CHAT_ID = "CAST(coalesce({row}.chat, :home) AS INTEGER)"
+"""An address is a chat's id, and perhaps a slash and a topic's, which SQLite does not read."""
+
+_ALIVE = "state IN ('queued', 'sending')"
+"""In the words of the index `outbox_waiting`: SQLite takes it for no others, and would read all that was ever sent."""
+
+# What waits for a chat that nothing is being sent to: the lease on one message keeps the others of its chat back.
+_WAITING = f"""
+FROM outbox o LEFT JOIN chat c ON c.id = {_CHAT_ID.format(row="o")}
+WHERE o.{_ALIVE} AND o.state = 'queued' AND {_CHAT_ID.format(row="o")} NOT IN (
+    SELECT {_CHAT_ID.format(row="s")} FROM outbox s WHERE s.{_ALIVE} AND s.state = 'sending')"""  # noqa: S608 - constants
+
+# Whose clock was set back since it was held is free.
+_FREE = "(c.id IS NULL OR c.free_at <= :now OR c.held_at > :now + 1)"
+
+# What an urgent message edits or answers goes before it.
+_URGENT = """(o.urgent OR EXISTS (
+    SELECT 1 FROM outbox u
+    WHERE u.subject = o.subject AND u.id > o.id AND u.urgent AND u.state = 'queued'))"""
+
+_DUE = f"SELECT {_QUEUED} {_WAITING} AND {_FREE} ORDER BY {_URGENT} DESC, o.id LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,52 +50,68 @@ class OutboxCounts:
 
 
 class SqlOutbox:
-    """One row per message."""
+    """One row per message. `home` is the chat of those that name none, as it is now."""
 
     def __init__(self, connection: aiosqlite.Connection) -> None:
         self._connection = connection
 
     async def put(self, outgoing: Outgoing, now: float) -> int:
-        """Queue a message and return its id. An edit takes the place of one that still waits for the same subject."""
-        if outgoing.mode is Mode.EDIT and (waiting := await self._waiting(outgoing.subject)):
+        """Queue a message and return its id. An edit takes the place of one that still waits for the same message."""
+        if outgoing.mode is Mode.EDIT and (waiting := await self._waiting(outgoing)):
             sql = "UPDATE outbox SET kind = ?, body = ? WHERE id = ?"
             await self._connection.execute(sql, (outgoing.kind, outgoing.body.decode(), waiting))
             return waiting
         sql = """
-            INSERT INTO outbox (kind, body, subject, mode, chat, silent, target_message, created_at,
-                                state, not_before, attempts)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0, 0)"""
+            INSERT INTO outbox (kind, body, subject, mode, chat, silent, urgent, target_message, created_at,
+                                state, attempts)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0)"""
         row = (
             *(outgoing.kind, outgoing.body.decode(), outgoing.subject, outgoing.mode, outgoing.chat),
-            *(outgoing.silent, outgoing.target_message, now),
+            *(outgoing.silent, outgoing.urgent, outgoing.target_message, now),
         )
         async with self._connection.execute(sql, row) as cursor:
             return cursor.lastrowid or 0
 
-    async def due(self, now: float, limit: int) -> Sequence[Queued]:
-        """Return the messages that may be sent now, oldest first."""
-        return await fetch(self._connection, Queued, _DUE, (now, limit))
+    async def due(self, now: float, home: str) -> Queued | None:
+        """Return the message to be sent next: of the chats that may be written to, urgent ones first, then oldest."""
+        return next(iter(await fetch(self._connection, Queued, _DUE, {"now": now, "home": home})), None)
+
+    async def next_at(self, now: float, home: str) -> float | None:
+        """Return when the next message will be due that is not yet; None if there is none."""
+        sql = f"SELECT min(c.free_at) {_WAITING} AND NOT {_FREE}"
+        [(at,)] = await self._connection.execute_fetchall(sql, {"now": now, "home": home})
+        return None if at is None else float(at)
 
     async def lease(self, outgoing_id: int) -> None:
-        """Mark a message as being sent: edits no longer take its place."""
+        """Mark a message as being sent: edits no longer take its place, and its chat waits for it."""
         await self._set(outgoing_id, "state = 'sending'")
 
-    async def release_all(self) -> None:
-        """Queue again what was being sent when the bot stopped: repeated rather than lost."""
-        await self._connection.execute("UPDATE outbox SET state = 'queued' WHERE state = 'sending'")
+    async def leased(self, home: str) -> Sequence[Queued]:
+        """Return the messages that are being sent."""
+        sql = f"SELECT {_QUEUED} FROM outbox o WHERE o.{_ALIVE} AND o.state = 'sending' ORDER BY o.id"  # noqa: S608 - constants
+        return await fetch(self._connection, Queued, sql, {"home": home})
 
     async def mark_sent(self, outgoing_id: int, message: int, now: float) -> None:
         """Note a success and the chat's id of the message."""
         await self._set(outgoing_id, "state = 'sent', error = NULL, message = ?, sent_at = ?", message, now)
 
-    async def put_off(self, outgoing_id: int, error: str, until: float) -> None:
-        """Queue a message again, for later."""
-        change = "state = 'queued', attempts = attempts + 1, error = ?, not_before = ?"
-        await self._set(outgoing_id, change, error, until)
+    async def put_back(self, outgoing_id: int, error: str) -> None:
+        """Queue a message again that was being sent."""
+        await self._set(outgoing_id, "state = 'queued', attempts = attempts + 1, error = ?", error)
 
     async def park(self, outgoing_id: int, error: str) -> None:
         """Give a message up."""
         await self._set(outgoing_id, "state = 'parked', attempts = attempts + 1, error = ?", error)
+
+    async def move(self, old: int, new: int, home: str) -> None:
+        """Send to `new` what waits for chat `old`, and forget that chat's message ids: the new one has others."""
+        values = {"old": old, "new": f"{new}", "home": home}
+        of_old = f"{_CHAT_ID.format(row='outbox')} = :old"
+        forget = f"UPDATE outbox SET message = NULL, target_message = NULL WHERE {of_old}"  # noqa: S608 - constants
+        await self._connection.execute(forget, values)
+        follow = f"""UPDATE outbox SET chat = :new
+                     WHERE {of_old} AND chat IS NOT NULL AND state IN ('queued', 'sending')"""  # noqa: S608
+        await self._connection.execute(follow, values)
 
     async def message_of(self, outgoing_id: int) -> int | None:
         """Return the chat's id of a message that was sent."""
@@ -95,10 +126,13 @@ class SqlOutbox:
                    (SELECT count(*) FROM outbox WHERE state = 'parked') AS parked"""
         return (await fetch(self._connection, OutboxCounts, sql))[0]
 
-    async def _waiting(self, subject: str | None) -> int | None:
-        sql = """SELECT id FROM outbox WHERE subject = ? AND state = 'queued' AND mode IN ('send', 'edit')
-                 ORDER BY id DESC LIMIT 1"""
-        rows = await self._connection.execute_fetchall(sql, (subject,))
+    async def _waiting(self, edit: Outgoing) -> int | None:
+        sql = f"""SELECT id FROM outbox WHERE {_ALIVE} AND state = 'queued' AND (
+                      subject = :subject AND mode IN ('send', 'edit')
+                      OR chat = :chat AND target_message = :message AND mode = 'edit')
+                  ORDER BY id DESC LIMIT 1"""  # noqa: S608 - a constant
+        values = {"subject": edit.subject, "chat": edit.chat, "message": edit.target_message}
+        rows = await self._connection.execute_fetchall(sql, values)
         return next((row_id for (row_id,) in rows), None)
 
     async def _set(self, outgoing_id: int, change: str, *values: object) -> None:

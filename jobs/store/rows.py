@@ -1,6 +1,6 @@
 """Between rows and values: a column for every field, structs as JSON text."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,13 +14,17 @@ Value = TypeVar("Value")
 
 
 async def fetch(
-    connection: aiosqlite.Connection, kind: type[Value], sql: str, values: Iterable[object] = ()
+    connection: aiosqlite.Connection,
+    kind: type[Value],
+    sql: str,
+    values: Sequence[object] | Mapping[str, object] = (),
 ) -> list[Value]:
     """Return the rows of a query, whose columns are named as the fields of `kind`, a dataclass."""
-    async with connection.execute(sql, tuple(values)) as cursor:
-        names = [column[0] for column in cursor.description]
-        structs = _struct_fields(kind)
-        return [_value(kind, dict(zip(names, row, strict=True)), structs) for row in await cursor.fetchall()]
+    # All in one go: as long as one look is under way, others over the same connection see what it sees, and not what
+    # was committed since.
+    rows = await connection.execute_fetchall(sql, values)
+    structs = _struct_fields(kind)
+    return [_value(kind, dict(row), structs) for row in rows]
 
 
 async def insert(connection: aiosqlite.Connection, table: str, value: "DataclassInstance") -> int:

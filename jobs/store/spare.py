@@ -14,15 +14,19 @@ _LIVE: Final = {
     "incident": "closed_at IS NULL OR id IN (SELECT incident_id FROM stop WHERE state <> 'over')",
     "stop": "state <> 'over'",
     "confirmation": "used_at IS NULL",
+    # With what was handled of late, lest it is taken for new.
+    "inbox": "true",
+    "chat": "true",
     # With the messages that later ones edit or answer.
     "outbox": """state IN ('queued', 'sending')
         OR subject IN (SELECT 'incident:' || id FROM incident WHERE closed_at IS NULL)
+        OR subject IN (SELECT 'question:' || id FROM incident WHERE closed_at IS NULL)
         OR id IN (SELECT outgoing_id FROM confirmation WHERE used_at IS NULL)""",
     # So that an id is never given twice.
     "sqlite_sequence": "true",
 }
 
-_NUMBERED: Final = ("session", "incident", "stop", "outbox")
+_NUMBERED: Final = ("session", "incident", "stop", "inbox", "outbox")
 _FAR_AHEAD: Final = 1_000_000_000
 """An id that no database has come to."""
 

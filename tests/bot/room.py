@@ -114,7 +114,7 @@ class Room:
     async def beat(self, job: str) -> list[Shown]:
         before = len(self.shown)
         await self.run(job)
-        await self.app.delivery()
+        await self.deliver()
         return self.shown[before:]
 
     async def run(self, job: str) -> None:
@@ -125,11 +125,16 @@ class Room:
     async def answers(self) -> list[Shown]:
         """Let the bot handle what it has received, and its answers arrive."""
         before = len(self.shown)
-        while updates := await self.app.bot.get_updates(timeout=0):
-            for update in updates:
-                await self.app.dispatcher.feed_update(self.app.bot, update)
-        await self.app.delivery()
+        while self.console.has_updates:
+            await self.app.polling.poll(0)
+        while await self.app.handling.handle_next():
+            pass
+        await self.deliver()
         return self.shown[before:]
+
+    async def deliver(self) -> None:
+        while await self.app.delivery.send_next():
+            pass
 
 
 class Intercepted(BaseRequestMiddleware):
@@ -169,8 +174,8 @@ async def open_room(
     """Put the bot together over a folder. A restart: the room `before` is closed, chat and clock go on."""
     (folder / "loopwarden.toml").write_text(watchlist)
     shown: list[Shown] = before.shown if before else []
-    console = before.console if before else ConsoleSession(shown.append)
     clock = before.clock if before else HandClock(NOON)
+    console = before.console if before else ConsoleSession(shown.append, clock)
     settings = settings_for(folder, chat=chat, thrash=thrash)
     async with open_app(settings, session=console, clock=clock) as app:
         yield Room(folder=folder, app=app, console=console, clock=clock, shown=shown)

@@ -12,7 +12,7 @@ from aiogram.types import CallbackQuery, InaccessibleMessage, Message, MessageOr
 from aiogram.types import Chat as TelegramChat
 
 from bot.console import PERSON
-from bot.desk import Refusals
+from bot.gate import Refusals
 from bot.settings import Chat
 from tests.bot.room import COLLEAGUE, GROUP, STRANGER, Agent, Intercepted, Room, SpawnAgent, open_room
 

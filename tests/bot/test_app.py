@@ -9,13 +9,14 @@ import pytest
 from aiogram.exceptions import (
     ClientDecodeError,
     TelegramBadRequest,
+    TelegramForbiddenError,
+    TelegramMigrateToChat,
     TelegramNetworkError,
     TelegramUnauthorizedError,
 )
-from aiogram.methods import AnswerCallbackQuery, GetMe, SetMyCommands
+from aiogram.methods import GetMe, SetMyCommands
 from pydantic import HttpUrl, SecretStr
 
-import bot.app
 from bot.app import open_app, session_for
 from bot.commands import COMMANDS
 from bot.console import PERSON
@@ -71,14 +72,6 @@ async def test_its_menu_is_set_in_every_chat_that_it_obeys(tmp_path: Path) -> No
     assert [command.command for command in menus.calls[-1].commands] == [command.name for command in COMMANDS]
 
 
-async def test_a_press_that_is_too_old_to_be_answered_is_handled_all_the_same(room: Room) -> None:
-    [alert] = await room.thrash()
-    late = AnswerCallbackQuery(callback_query_id="1")
-    Intercepted(room, AnswerCallbackQuery, TelegramBadRequest(method=late, message="query is too old"))
-    [details] = await room.press(alert, "Details")
-    assert "last calls of" in details.text
-
-
 # ── a chat that cannot be reached ─────────────────────────────────────────────────────────────────
 
 
@@ -87,24 +80,42 @@ async def test_a_press_that_is_too_old_to_be_answered_is_handled_all_the_same(ro
     [
         (TelegramUnauthorizedError(method=GetMe(), message="Unauthorized"), "LOOPWARDEN_TOKEN"),
         (TelegramNetworkError(method=GetMe(), message="no route to host"), "no route to host"),
-        (ClientDecodeError("Failed to decode object", ValueError(), "<html>"), "scans and stops go on"),
+        (ClientDecodeError("Failed to decode object", ValueError(), "<html>"), "Scans and stops go on"),
         (RuntimeError("a bug"), "scans and stops go on"),
     ],
     ids=["refused", "unreachable", "not Telegram", "bug"],
 )
 async def test_it_is_tried_again_and_said_in_the_log(
-    room: Room,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    error: Exception,
-    said: str,
+    room: Room, caplog: pytest.LogCaptureFixture, error: Exception, said: str
 ) -> None:
-    monkeypatch.setattr(bot.app, "_RECONNECT_AFTER", 0)
     tries = Intercepted(room, GetMe, error, times=2)
-    async with running(room):
-        assert "Loopwarden" in await answered(room, "/start")
+    room.console.type("/start")
+    waits = [await room.app.polling._attempt() for _ in range(3)]
+    assert [wait > 0 for wait in waits] == [True, True, False]
+    [answer] = await room.answers()
+    assert "Loopwarden" in answer.text
     assert len(tries.calls) == 3
     assert said in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TelegramBadRequest(method=SetMyCommands(commands=[]), message="Bad Request: chat not found"),
+        TelegramForbiddenError(method=SetMyCommands(commands=[]), message="Forbidden: bot was blocked"),
+        TelegramMigrateToChat(method=SetMyCommands(commands=[]), message="upgraded", migrate_to_chat_id=-1),
+    ],
+    ids=["unknown", "blocked", "moved"],
+)
+async def test_a_chat_that_takes_no_menu_does_not_keep_it_from_polling(
+    tmp_path: Path, error: Exception
+) -> None:
+    """Else one admin who has blocked the bot would make it deaf to all."""
+    async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        menus = Intercepted(room, SetMyCommands, error, times=99)
+        room.console.type("/start")
+        assert await room.app.polling._attempt() == 0
+    assert len(menus.calls) == 3
 
 
 async def test_a_bot_that_waits_to_try_again_ends_at_once(room: Room) -> None:
@@ -158,8 +169,7 @@ async def test_the_machines_clock_is_used_unless_another_is_given(tmp_path: Path
     async with open_room(tmp_path) as room:
         pass
     async with open_app(settings_for(tmp_path), session=room.console) as app:
-        await app.delivery()
-        assert app.agent_stop.clock.now() < room.clock.now()
+        assert app.delivery.clock.now() < room.clock.now()
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:8081", "http://127.0.0.1:8081/"])

@@ -55,7 +55,7 @@ def signal_once_logged(words: str, number: int) -> Iterator[None]:
             if record.getMessage().startswith(words):
                 os.kill(os.getpid(), number)
 
-    trigger, log = Trigger(), logging.getLogger("bot.app")
+    trigger, log = Trigger(), logging.getLogger("bot.polling")
     log.addHandler(trigger)
     try:
         yield

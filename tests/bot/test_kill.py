@@ -35,6 +35,20 @@ async def lives(room: Room, agent: Agent) -> bool:
     return agent.poll() is None
 
 
+async def heard(room: Room, text: str | None = None, *, messages: int = 1) -> list[Shown]:
+    """Type, let the bot handle all it was told, and let so many of its messages through."""
+    if text:
+        room.console.type(text)
+    while room.console.has_updates:
+        await room.app.polling.poll(0)
+    while await room.app.handling.handle_next():
+        pass
+    before = len(room.shown)
+    for _ in range(messages):
+        assert await room.app.delivery.send_next()
+    return room.shown[before:]
+
+
 # ── the question ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -230,3 +244,27 @@ async def test_a_question_outlives_a_restart_of_the_bot(tmp_path: Path, agent: A
         assert answer.text == ORDERED
         await again.stop_agents()
     assert agent.wait(10) == -15
+
+
+# ── before all else ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_stop_overtakes_the_alerts_that_wait_for_the_same_chat(room: Room, agent: Agent) -> None:
+    """After an hour without a network, or under a flood, whoever wants to stop an agent does not wait for the rest."""
+    for number in range(5):
+        room.call(f"other-{number}", times=8)
+    room.call(times=8, pid=agent.pid)
+    await room.run("thrash_scan")
+    [question] = await heard(room, "/kill worker-3")
+    assert question.text.startswith("Stop worker-3?")
+    room.console.press(question, "Stop it")
+    [answer] = await heard(room)
+    assert (answer.id, answer.text) == (question.id, ORDERED)
+    await room.run("agent_stop")
+    alert, report = await heard(room, messages=2)
+    assert alert.text.startswith("🛑 worker-3 was stopped")
+    assert report.text.startswith("🛑 Stopped: worker-3")
+    assert report.reply_to == alert.id
+    others = await room.answers()
+    assert len(others) == 5
+    assert all("is going round in circles" in shown.text for shown in others)

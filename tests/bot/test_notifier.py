@@ -1,8 +1,7 @@
-"""Rows of the outbox become messages of a Bot API server; what it refuses becomes temporary or permanent."""
+"""Rows of the outbox become messages of a Bot API server; what it refuses becomes temporary, permanent or another chat."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,21 +11,24 @@ import pytest_asyncio
 from aiogram import Bot
 from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
-from aiogram.types import InlineKeyboardButton
+from aiogram.types import InlineKeyboardButton, MessageEntity
 from aiogram.utils.formatting import Bold, Text
 from aiohttp import web
 
 from bot.notifier import TelegramNotifier
-from bot.settings import Chat
 from bot.views.screen import Screen, lines, screen
 from jobs.alert.notice import JobFailedNotice
 from jobs.alert.outgoing import Mode
 from jobs.ports import NotifyError, Queued
 from tests.botapi import GROUP, USER, BotApi
+from tests.botapi_model import utf16_length
 from tests.fakes import HandClock
 
 # One loop and one client session for the file: aiogram takes a quarter of a second to close a session.
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+Expected = tuple[float | None, int | None]
+"""The seconds after which to try again, and the chat to try instead."""
 
 BUTTON = InlineKeyboardButton(text="Details", callback_data="i:more:1")
 SCREEN = screen(lines(Text("Agent ", Bold("🙂 main")), "is here"), [BUTTON])
@@ -49,7 +51,7 @@ async def api(session: AiohttpSession) -> AsyncIterator[BotApi]:
 @pytest.fixture
 def notifier(api: BotApi, session: AiohttpSession) -> TelegramNotifier:
     bot = Bot(api.token, session=session)
-    return TelegramNotifier(bot=bot, home=Chat(id=GROUP), clock=HandClock(), zone=ZoneInfo("UTC"))
+    return TelegramNotifier(bot=bot, clock=HandClock(), zone=ZoneInfo("UTC"))
 
 
 def queued(shown: Screen = SCREEN, **fields: Any) -> Queued:
@@ -60,7 +62,7 @@ def queued(shown: Screen = SCREEN, **fields: Any) -> Queued:
         "mode": Mode.SEND,
         "subject": None,
         "target_message": None,
-        "chat": None,
+        "chat": f"{GROUP}",
         "silent": 0,
         "attempts": 0,
         "created_at": 0.0,
@@ -108,18 +110,13 @@ async def test_a_silent_message_rings_no_bell(api: BotApi, notifier: TelegramNot
 
 @pytest.mark.parametrize(
     ("chat", "arrives_in"),
-    [(None, (GROUP, None)), (str(USER), (USER, None)), (f"{GROUP}/17", (GROUP, 17))],
+    [(str(GROUP), (GROUP, None)), (str(USER), (USER, None)), (f"{GROUP}/17", (GROUP, 17))],
 )
 async def test_a_message_goes_to_its_chat_and_topic(
-    api: BotApi, notifier: TelegramNotifier, chat: str | None, arrives_in: tuple[int, int | None]
+    api: BotApi, notifier: TelegramNotifier, chat: str, arrives_in: tuple[int, int | None]
 ) -> None:
     await notifier.send(queued(chat=chat))
     assert (api.messages[0].chat, api.messages[0].thread) == arrives_in
-
-
-async def test_the_configured_chat_may_be_a_topic(api: BotApi, notifier: TelegramNotifier) -> None:
-    await replace(notifier, home=Chat(id=GROUP, topic=9)).send(queued())
-    assert api.messages[0].thread == 9
 
 
 async def test_a_reply_answers_its_message(api: BotApi, notifier: TelegramNotifier) -> None:
@@ -168,34 +165,35 @@ async def test_an_edit_without_a_message_is_sent_anew(api: BotApi, notifier: Tel
 # ── what does not ─────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("fault", "expected"),
-    [
-        ((400, "Bad Request: chat not found", None), (True, None)),
-        ((403, "Forbidden: bot was blocked by the user", None), (True, None)),
-        ((404, "Not Found", None), (True, None)),
-        ((400, "Bad Request: group upgraded", {"migrate_to_chat_id": -1002}), (True, None)),
-        ((429, "Too Many Requests: retry after 37", {"retry_after": 37}), (False, 37.0)),
-        ((401, "Unauthorized", None), (False, None)),
-        ((500, "Internal Server Error", None), (False, None)),
-        ((502, "Bad Gateway", None), (False, None)),
-    ],
-)
-@pytest.mark.parametrize("mode", [Mode.SEND, Mode.EDIT])
+FAULTS: dict[str, tuple[int, str, dict[str, int] | None, Expected]] = {
+    "unknown chat": (400, "Bad Request: chat not found", None, (None, None)),
+    "blocked": (403, "Forbidden: bot was blocked by the user", None, (None, None)),
+    "not found": (404, "Not Found", None, (None, None)),
+    "too large": (413, "Request Entity Too Large", None, (None, None)),
+    "upgraded": (400, "Bad Request: group upgraded", {"migrate_to_chat_id": -1002}, (None, -1002)),
+    "flood": (429, "Too Many Requests: retry after 37", {"retry_after": 37}, (37.0, None)),
+    "flood of hours": (429, "Too Many Requests", {"retry_after": 10_072}, (10_072.0, None)),
+    "token": (401, "Unauthorized", None, (1.0, None)),
+    "conflict": (409, "Conflict", None, (1.0, None)),
+    "500": (500, "Internal Server Error", None, (1.0, None)),
+    "502": (502, "Bad Gateway", None, (1.0, None)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("mode", [Mode.SEND, Mode.EDIT, Mode.REPLY])
 async def test_a_refusal_is_told_with_what_to_expect(
-    api: BotApi,
-    notifier: TelegramNotifier,
-    mode: Mode,
-    fault: tuple[int, str, dict[str, int] | None],
-    expected: tuple[bool, float | None],
+    api: BotApi, notifier: TelegramNotifier, mode: Mode, fault: str
 ) -> None:
-    code, why, parameters = fault
-    target = await notifier.send(queued()) if mode is Mode.EDIT else None
+    """Useless, or again after so many seconds, or in another chat; if the server does not say when: soon."""
+    code, why, parameters, expected = FAULTS[fault]
+    target = None if mode is Mode.SEND else await notifier.send(queued())
     method = "editMessageText" if mode is Mode.EDIT else "sendMessage"
     api.fault(method, error_code=code, description=why, parameters=parameters)
     error = await refusal(notifier, queued(OTHER, mode=mode, target_message=target))
-    assert (error.permanent, error.retry_after) == expected
+    assert (error.retry_after, error.moved_to) == expected
     assert why.partition(": ")[2] in str(error)
+    assert len(api.calls(method)) == (2 if mode is Mode.REPLY else 1)
 
 
 async def test_a_server_that_cannot_be_reached_is_temporary(
@@ -204,8 +202,19 @@ async def test_a_server_that_cannot_be_reached_is_temporary(
     await api.__aexit__()
     session.api = TelegramAPIServer.from_base(api.url)
     error = await refusal(notifier, queued())
-    assert not error.permanent
+    assert error.retry_after == 1
     assert api.token not in str(error)
+
+
+@pytest.mark.parametrize("done", [False, True])
+async def test_a_connection_that_breaks_is_temporary(
+    api: BotApi, notifier: TelegramNotifier, *, done: bool
+) -> None:
+    """Whether the message arrived nobody knows: a second one is better than none."""
+    api.drop("sendMessage", done=done)
+    assert (await refusal(notifier, queued())).retry_after == 1
+    await notifier.send(queued())
+    assert len(api.messages) == 1 + done
 
 
 @asynccontextmanager
@@ -228,13 +237,22 @@ async def answering(session: AiohttpSession, status: int, body: str) -> AsyncIte
         await runner.cleanup()
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (502, "<html>Bad Gateway</html>"),
+        (200, "<html>Log in first</html>"),
+        (502, '{"message": "html"}'),
+        (500, "7"),
+    ],
+)
 async def test_an_answer_that_is_not_telegrams_is_temporary(
-    notifier: TelegramNotifier, session: AiohttpSession
+    notifier: TelegramNotifier, session: AiohttpSession, status: int, body: str
 ) -> None:
     """As from a proxy in between, on its bad day."""
-    async with answering(session, 502, "<html>Bad Gateway</html>"):
+    async with answering(session, status, body):
         error = await refusal(notifier, queued())
-    assert not error.permanent
+    assert error.retry_after == 1
     assert "html" not in str(error)
 
 
@@ -244,4 +262,165 @@ async def test_a_success_that_cannot_be_understood_is_not_repeated(
     """The message was sent; sent again and again it would be worse than lost."""
     async with answering(session, 200, '{"ok": true, "result": {"message_id": "of a later release"}}'):
         error = await refusal(notifier, queued())
-    assert error.permanent
+    assert (error.retry_after, error.moved_to) == (None, None)
+
+
+# ── how long to wait where nobody says ────────────────────────────────────────────────────────────
+
+
+async def waits(api: BotApi, notifier: TelegramNotifier, times: int, chat: int = GROUP) -> list[float]:
+    """Fail so many times at one chat."""
+    api.fault("sendMessage", error_code=502, description="Bad Gateway", chat=chat, times=times)
+    errors = [await refusal(notifier, queued(chat=f"{chat}")) for _ in range(times)]
+    return [error.retry_after or 0 for error in errors]
+
+
+async def test_every_failure_in_a_row_is_waited_for_about_twice_as_long_up_to_a_minute(
+    api: BotApi, notifier: TelegramNotifier
+) -> None:
+    seen = await waits(api, notifier, 12)
+    assert seen[0] == 1
+    twice = [min(2 * earlier, 60) for earlier in seen[:-1]]
+    assert seen[1:] == pytest.approx(twice, abs=2.5)
+    assert seen[-1] == pytest.approx(60, abs=2.5)
+    # Not to the moment, lest all that waits comes back together.
+    assert seen[1:] != twice
+
+
+async def test_a_chat_waits_for_its_own_failures(api: BotApi, notifier: TelegramNotifier) -> None:
+    await waits(api, notifier, 3)
+    assert await waits(api, notifier, 1, USER) == [1]
+    await notifier.send(queued(chat=f"{USER}"))
+    assert (await waits(api, notifier, 1))[0] > 1
+
+
+async def test_a_success_ends_the_row(api: BotApi, notifier: TelegramNotifier) -> None:
+    """In whichever topic of the chat."""
+    await waits(api, notifier, 3)
+    await notifier.send(queued(chat=f"{GROUP}/17"))
+    assert await waits(api, notifier, 1) == [1]
+
+
+# ── what is rejected and still arrives ────────────────────────────────────────────────────────────
+
+REJECTED = {
+    "entities": "Bad Request: entity beginning at UTF-16 offset 7 ends in a middle of a UTF-16 symbol",
+    "buttons": "Bad Request: BUTTON_DATA_INVALID",
+    "length": "Bad Request: message is too long",
+    "anything": "Bad Request: of a later release",
+}
+WRONG_ENTITY = MessageEntity(type="bold", offset=7, length=1)
+WRONG_BUTTON = InlineKeyboardButton(text="Details", callback_data="x" * 65)
+
+
+@pytest.mark.parametrize("why", REJECTED.values(), ids=REJECTED)
+@pytest.mark.parametrize("mode", [Mode.SEND, Mode.EDIT, Mode.REPLY])
+async def test_what_is_rejected_is_sent_once_more_as_plain_text(
+    api: BotApi, notifier: TelegramNotifier, caplog: pytest.LogCaptureFixture, mode: Mode, why: str
+) -> None:
+    target = None if mode is Mode.SEND else await notifier.send(queued(OTHER))
+    api.fault("editMessageText" if mode is Mode.EDIT else "sendMessage", error_code=400, description=why)
+    number = await notifier.send(queued(mode=mode, target_message=target))
+    message = api.messages[-1]
+    assert (message.id, message.text) == (number, SCREEN.text)
+    assert (message.entities, message.buttons) == ([], [])
+    assert (number == target) == (mode is Mode.EDIT)
+    assert message.reply_to == (target if mode is Mode.REPLY else None)
+    assert f"message 1 is tried as plain text: {why}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        Screen(text=SCREEN.text, entities=[WRONG_ENTITY]),
+        screen(Text(SCREEN.text), [WRONG_BUTTON]),
+    ],
+    ids=["entities", "buttons"],
+)
+async def test_the_server_takes_the_plain_text_of_what_it_rejects(
+    api: BotApi, notifier: TelegramNotifier, shown: Screen
+) -> None:
+    await notifier.send(queued(shown))
+    assert [message.text for message in api.messages] == [SCREEN.text]
+    assert len(api.calls("sendMessage")) == 2
+
+
+async def test_a_text_that_is_too_long_is_cut_to_what_surely_fits(
+    api: BotApi, notifier: TelegramNotifier
+) -> None:
+    await notifier.send(queued(Screen(text="🙂" * 3000, entities=[])))
+    [message] = api.messages
+    assert utf16_length(message.text) in {999, 1000}
+    assert message.text == "🙂" * 499 + "…"
+
+
+async def test_what_is_rejected_as_plain_text_too_is_given_up(
+    api: BotApi, notifier: TelegramNotifier
+) -> None:
+    api.fault("sendMessage", error_code=400, description="Bad Request: chat not found", times=9)
+    for shown, calls in ((SCREEN, 2), (OTHER, 1)):
+        before = len(api.calls("sendMessage"))
+        error = await refusal(notifier, queued(shown))
+        assert (error.retry_after, error.moved_to) == (None, None)
+        assert len(api.calls("sendMessage")) - before == calls
+
+
+async def test_a_plain_text_that_fails_on_its_way_is_tried_again_later(
+    api: BotApi, notifier: TelegramNotifier
+) -> None:
+    """The second attempt has its own luck."""
+    api.fault("sendMessage", error_code=400, description="Bad Request: BUTTON_DATA_INVALID")
+    api.fault("sendMessage", error_code=429, description="Too Many", parameters={"retry_after": 7})
+    assert (await refusal(notifier, queued())).retry_after == 7
+
+
+@pytest.mark.parametrize("mode", [Mode.SEND, Mode.REPLY, Mode.EDIT])
+async def test_what_was_meant_for_a_deleted_topic_goes_to_the_chat(
+    api: BotApi, notifier: TelegramNotifier, caplog: pytest.LogCaptureFixture, mode: Mode
+) -> None:
+    """With all that belongs to it; what it would have answered or edited is gone with the topic."""
+    topic = f"{GROUP}/17"
+    target = None if mode is Mode.SEND else await notifier.send(queued(OTHER, chat=topic))
+    api.deleted_topics.add((GROUP, 17))
+    number = await notifier.send(queued(mode=mode, chat=topic, target_message=target, silent=1))
+    message = api.messages[-1]
+    assert (message.id, message.chat, message.thread) == (number, GROUP, None)
+    assert number != target
+    assert (message.text, message.silent) == (SCREEN.text, True)
+    assert message.entities
+    assert message.buttons
+    assert f"topic {topic} is gone" in caplog.text
+
+
+@pytest.mark.parametrize("why", ["message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED"])
+async def test_a_topic_that_takes_nothing_is_as_good_as_deleted(
+    api: BotApi, notifier: TelegramNotifier, why: str
+) -> None:
+    api.fault("sendMessage", error_code=400, description=f"Bad Request: {why}")
+    await notifier.send(queued(chat=f"{GROUP}/17"))
+    assert (api.messages[0].chat, api.messages[0].thread) == (GROUP, None)
+
+
+async def test_a_rejected_message_for_a_deleted_topic_arrives_as_well(
+    api: BotApi, notifier: TelegramNotifier
+) -> None:
+    """One misfortune does not come alone."""
+    api.deleted_topics.add((GROUP, 17))
+    await notifier.send(queued(screen(Text("x"), [WRONG_BUTTON]), chat=f"{GROUP}/17"))
+    assert [(message.text, message.thread) for message in api.messages] == [("x", None)]
+
+
+async def test_a_group_that_has_moved_says_where_to(api: BotApi, notifier: TelegramNotifier) -> None:
+    api.migrate(GROUP, -1001000000002, told=False)
+    error = await refusal(notifier, queued())
+    assert (error.retry_after, error.moved_to) == (None, -1001000000002)
+    await notifier.send(queued(chat=f"{error.moved_to}"))
+    assert api.messages[0].chat == -1001000000002
+
+
+async def test_who_has_blocked_the_bot_is_not_tried_again(api: BotApi, notifier: TelegramNotifier) -> None:
+    api.blocked.add(USER)
+    error = await refusal(notifier, queued(chat=f"{USER}"))
+    assert (error.retry_after, error.moved_to) == (None, None)
+    assert "blocked by the user" in str(error)
+    assert len(api.calls("sendMessage")) == 1

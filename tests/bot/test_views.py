@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -23,10 +24,12 @@ from jobs.alert.notice import (
     BackNotice,
     IncidentNotice,
     JobFailedNotice,
+    Notice,
     Outlook,
     StillRunningNotice,
     StopNotice,
     StorageNotice,
+    UndeliveredNotice,
     WatchlistNotice,
 )
 from jobs.ports import Outcome, Session
@@ -109,10 +112,10 @@ policies = st.builds(ThrashPolicy, last=st.integers(2, 100), on_detection=st.sam
 outlooks = st.builds(
     Outlook, can_stop=st.booleans(), on_detection=st.sampled_from(OnDetection), kill_after=counts
 )
-notices: st.SearchStrategy[AnyNotice] = st.one_of(
-    st.builds(IncidentNotice, incident=incidents, outlook=outlooks),
-    st.builds(AskNotice, incident=incidents, stops_at=moments),
-    st.builds(
+NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
+    IncidentNotice: st.builds(IncidentNotice, incident=incidents, outlook=outlooks),
+    AskNotice: st.builds(AskNotice, incident=incidents, stops_at=moments),
+    StopNotice: st.builds(
         StopNotice,
         session=ids,
         agent=foreign,
@@ -125,7 +128,7 @@ notices: st.SearchStrategy[AnyNotice] = st.one_of(
         ordered_by=st.none() | ids,
         escalated=st.booleans(),
     ),
-    st.builds(
+    StillRunningNotice: st.builds(
         StillRunningNotice,
         session=ids,
         agent=foreign,
@@ -136,13 +139,15 @@ notices: st.SearchStrategy[AnyNotice] = st.one_of(
         stopped_at=moments,
         escalating=st.booleans(),
     ),
-    st.builds(WatchlistNotice, error=st.none() | foreign),
-    st.builds(StorageNotice, trouble=st.none() | foreign, set_aside=st.none() | foreign),
-    st.builds(
+    WatchlistNotice: st.builds(WatchlistNotice, error=st.none() | foreign),
+    StorageNotice: st.builds(StorageNotice, trouble=st.none() | foreign, set_aside=st.none() | foreign),
+    BackNotice: st.builds(
         BackNotice, since=moments, back_at=moments, incidents=st.lists(incidents, max_size=12).map(tuple)
     ),
-    st.builds(JobFailedNotice, job=st.just("thrash_scan"), error=foreign),
-)
+    JobFailedNotice: st.builds(JobFailedNotice, job=st.just("thrash_scan"), error=foreign),
+    UndeliveredNotice: st.builds(UndeliveredNotice, chat=foreign, error=foreign),
+}
+notices = st.one_of(*NOTICES.values())
 runs = st.builds(Runs, worked_at=st.none() | moments, took=st.floats(0, 1e4), failures=counts, error=foreign)
 sources = st.builds(
     SourceStatus,
@@ -164,7 +169,25 @@ states = st.builds(
     unstopped=counts,
     waiting=counts,
     parked=counts,
+    lost_chats=st.dictionaries(ids | ids.map(lambda chat: -chat), moments, max_size=5),
     refused=counts,
+    set_aside=counts,
+    not_polling=st.none() | texts(300),
+)
+WELL = Status(
+    started_at=NOW - 60,
+    scan=Runs(worked_at=NOW),
+    other_jobs={},
+    sources=[],
+    watchlist_error=None,
+    open_incidents=0,
+    unstopped=0,
+    waiting=0,
+    parked=0,
+    lost_chats={},
+    refused=0,
+    set_aside=0,
+    not_polling=None,
 )
 
 
@@ -195,6 +218,10 @@ def outside_code(shown: Screen) -> str:
 
 
 # ── the screens ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_there_is_an_example_of_every_notice() -> None:
+    assert set(NOTICES) == set(get_args(AnyNotice))
 
 
 @few
@@ -269,6 +296,51 @@ def test_a_text_of_which_nothing_is_left_is_still_a_message(text: str) -> None:
 )
 def test_what_becomes_of_the_database_is_told(told: StorageNotice, said: str) -> None:
     assert said in notice.render(told, NOW, UTC_ZONE).text
+
+
+def test_a_chat_that_takes_no_message_is_told_to_the_others() -> None:
+    told = UndeliveredNotice(chat="-100123", error="Forbidden: bot was blocked by the user")
+    first, why, _ = notice.render(told, NOW, UTC_ZONE).text.splitlines()
+    assert first == "⚠️ A message was given up: Telegram refuses it for chat -100123"
+    assert why == "Forbidden: bot was blocked by the user"
+
+
+@pytest.mark.parametrize(
+    ("fields", "light", "said"),
+    [
+        ({}, "🟢", "Messages waiting: 0, given up: 0"),
+        ({"waiting": 7}, "🟢", "Messages waiting: 7, given up: 0"),
+        ({"parked": 2}, "🟡", "Messages waiting: 0, given up: 2"),
+        ({"lost_chats": {-100123: NOW - 60}}, "🟡", "⚠️ Chat -100123 has taken no message since 11:59:00"),
+        ({"lost_chats": {1: 0, 7: NOW - 60}}, "🟡", "⚠️ Chat 7 has taken no message since 11:59:00"),
+        ({"refused": 1234}, "🟢", "Updates refused: 1\u202f234"),
+        ({"set_aside": 1}, "🟡", "Updates not understood, set aside: 1"),
+        ({"not_polling": "another poller is running"}, "🟡", "⚠️ another poller is running"),
+        ({"not_polling": "a" * 500}, "🟡", f"⚠️ {'a' * 199}…"),
+        ({"not_polling": "x", "unstopped": 1}, "🔴", "⚠️ x"),
+    ],
+)
+def test_status_says_how_messages_come_and_go(fields: dict[str, Any], light: str, said: str) -> None:
+    shown = status.status(replace(WELL, **fields), NOW, UTC_ZONE).text
+    assert shown.startswith(light)
+    assert f"\n{said}\n" in f"{shown}\n"
+
+
+def test_status_says_nothing_of_what_there_is_none_of() -> None:
+    shown = status.status(WELL, NOW, UTC_ZONE).text
+    assert shown.splitlines() == [
+        "🟢 Loopwarden, up 1 min",
+        "Last scan 0 s ago (12:00:00), took 0.00 s",
+        "Incidents open: 0",
+        "Messages waiting: 0, given up: 0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("age", "told"), [(121, "2 min 1 s"), (180, "3 min"), (36_000, "10 h"), (1e10, "115740 d 17 h")]
+)
+def test_a_command_that_came_too_late_is_answered_with_its_age(age: float, told: str) -> None:
+    assert status.ignored(age).text == f"Ignored, {told} old: send it again if you still want it."
 
 
 @pytest.mark.parametrize(

@@ -1,46 +1,114 @@
-"""Delivery: nothing is lost, nothing overtakes, what may work later is tried later."""
+"""Delivery: nothing is lost, nothing overtakes, no chat is written to faster than it may be."""
 
 import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.alert.notice import AnyNotice, UndeliveredNotice
 from jobs.alert.outgoing import Mode, Outgoing
+from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
 from jobs.alert_delivery import AlertDelivery
 from jobs.ports import NotifyError, Queued
 from jobs.store.database import Database, open_database
 from jobs.store.outbox import OutboxCounts
-from tests.fakes import HandClock, ScriptedNotifier
+from tests.fakes import HOME, NOON, HandClock, ScriptedNotifier
 
 LONG_OUTAGE = 1100
 """Attempts at one message: some days."""
+OTHER = "-2002"
+ADMINS = ("11", "12")
+
+
+@dataclass(slots=True, kw_only=True)
+class TimedChat(ScriptedNotifier):
+    """Notes when each chat was written to."""
+
+    clock: HandClock
+    moments: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+    async def send(self, message: Queued) -> int:
+        self.moments[message.chat_id].append(self.clock.now())
+        return await ScriptedNotifier.send(self, message)
 
 
 class Post:
-    """A chat, and the job that delivers to it."""
+    """Chats, and the job that delivers to them."""
 
-    def __init__(self, store: Database, chat: ScriptedNotifier | None = None) -> None:
+    def __init__(
+        self,
+        store: Database,
+        chat: TimedChat | None = None,
+        *,
+        home: str = HOME,
+        others: tuple[str, ...] = (),
+        pace: PacePolicy = TELEGRAM_PACE,
+    ) -> None:
         self.store = store
-        self.clock = HandClock()
-        self.chat = chat or ScriptedNotifier()
-        self.deliver = AlertDelivery(store=store, notifier=self.chat, clock=self.clock)
+        self.chat = chat or TimedChat(clock=HandClock())
+        self.clock = self.chat.clock
+        self.deliver = AlertDelivery(
+            store=store, notifier=self.chat, clock=self.clock, home=home, others=others, pace=pace
+        )
 
     async def put(
-        self, body: str, mode: Mode = Mode.SEND, *, subject: str | None = None, chat: str | None = None
+        self,
+        body: str,
+        mode: Mode = Mode.SEND,
+        *,
+        subject: str | None = None,
+        chat: str | None = None,
+        urgent: bool = False,
     ) -> int:
-        outgoing = Outgoing(kind="notice", body=body.encode(), mode=mode, subject=subject, chat=chat)
+        outgoing = Outgoing(
+            kind="notice", body=body.encode(), mode=mode, subject=subject, chat=chat, urgent=urgent
+        )
         async with self.store.transaction() as tables:
             return await tables.outbox.put(outgoing, self.clock.now())
+
+    async def deliver_all(self) -> None:
+        """Deliver until nothing waits, as early as allowed."""
+        while (wait := await self.deliver()) is not None:
+            self.clock.go_on(wait)
+
+    async def is_hanging(self) -> "asyncio.Task[bool]":
+        """Begin to send what is due, and leave it on its way."""
+        self.chat.asked.clear()
+        sending = asyncio.ensure_future(self.deliver.send_next())
+        await self.chat.asked.wait()
+        return sending
 
     @property
     def sent(self) -> list[str]:
         return [message.body for message in self.chat.sent]
 
+    def sent_to(self, chat: str) -> list[str]:
+        return [message.body for message in self.chat.sent if message.chat == chat]
+
+    @property
+    def alerts(self) -> set[tuple[str, UndeliveredNotice]]:
+        """What the chats heard of each other."""
+        notices = [(message.chat, _notice(message.body)) for message in self.chat.sent]
+        alerts = [(chat, notice) for chat, notice in notices if isinstance(notice, UndeliveredNotice)]
+        assert len(set(alerts)) == len(alerts), "told twice"
+        return set(alerts)
+
     async def counts(self) -> OutboxCounts:
         return await self.store.reading.outbox.counts()
+
+
+def _notice(body: str) -> object:
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(body, type=AnyNotice)
+    return None
 
 
 @pytest.fixture
@@ -48,8 +116,17 @@ def post(store: Database) -> Post:
     return Post(store)
 
 
-def busy(retry_after: float | None = None) -> NotifyError:
-    return NotifyError("too many requests", permanent=False, retry_after=retry_after)
+@pytest.fixture
+def watched_post(store: Database) -> Post:
+    """With admins who hear of it when a chat takes no messages."""
+    return Post(store, others=ADMINS)
+
+
+def busy(retry_after: float = 5) -> NotifyError:
+    return NotifyError("too many requests", retry_after=retry_after)
+
+
+BLOCKED = NotifyError("the bot was blocked")
 
 
 # ── sent ──────────────────────────────────────────────────────────────────────────────────────────
@@ -58,46 +135,239 @@ def busy(retry_after: float | None = None) -> NotifyError:
 async def test_what_is_due_is_sent_oldest_first_and_once(post: Post) -> None:
     for n in range(3):
         await post.put(f"{n}")
-    await post.deliver()
-    await post.deliver()
+    await post.deliver_all()
+    await post.deliver_all()
     assert post.sent == ["0", "1", "2"]
     assert await post.counts() == OutboxCounts(waiting=0, parked=0)
+
+
+async def test_it_asks_to_be_run_again_when_a_message_may_be_sent(post: Post) -> None:
+    """At once after one was sent; when the next chat is free; not before something changes if nothing waits."""
+    assert await post.deliver() is None
+    await post.put("one")
+    await post.put("two")
+    assert [await post.deliver(), await post.deliver()] == [0, 1]
+    post.clock.go_on(0.75)
+    assert await post.deliver() == 0.25
+    post.clock.go_on(0.25)
+    assert [await post.deliver(), await post.deliver()] == [0, None]
+    assert post.sent == ["one", "two"]
+
+
+@dataclass(slots=True)
+class MovingClock(HandClock):
+    """Is later whenever it is looked at."""
+
+    def now(self) -> float:
+        self.time += 1
+        return self.time
+
+
+@pytest.mark.parametrize("free_at", [NOON + 0.5 + n for n in range(6)])
+async def test_a_chat_that_comes_free_while_it_is_looked_at_is_not_forgotten(
+    store: Database, free_at: float
+) -> None:
+    """Nothing would wake the job for what waits there."""
+    post = Post(store)
+    await post.put("one")
+    await post.put("two")
+    post.chat.failures.append(busy(free_at - NOON))
+    await post.deliver()
+    moving = AlertDelivery(store=store, notifier=post.chat, clock=MovingClock(NOON), home=HOME)
+    assert await moving() is not None
 
 
 async def test_a_reply_finds_the_alert_that_was_sent_just_before_it(post: Post) -> None:
     """After an outage both are due at once."""
     await post.put("alert", subject="incident:1")
     await post.put("stopped", Mode.REPLY, subject="incident:1")
-    await post.deliver()
+    await post.deliver_all()
     assert [message.target_message for message in post.chat.sent] == [None, 1]
+
+
+async def test_a_stop_is_told_before_whatever_else_waits(post: Post) -> None:
+    """With the alert that it answers."""
+    await post.put("digest")
+    await post.put("alert", subject="incident:1")
+    await post.put("stopped", Mode.REPLY, subject="incident:1", urgent=True)
+    await post.deliver_all()
+    assert [(message.body, message.target_message) for message in post.chat.sent] == [
+        ("alert", None),
+        ("stopped", 1),
+        ("digest", None),
+    ]
 
 
 async def test_a_change_that_comes_while_another_message_is_sent_is_not_lost(post: Post) -> None:
     await post.put("another")
     await post.put("step 1", subject="incident:1")
     post.chat.may_send.clear()
-    delivering = asyncio.ensure_future(post.deliver())
-    await post.chat.asked.wait()
+    delivering = await post.is_hanging()
     await post.put("step 2", Mode.EDIT, subject="incident:1")
     post.chat.may_send.set()
     await delivering
-    await post.deliver()
-    assert post.sent[-1] == "step 2"
+    await post.deliver_all()
+    assert post.sent == ["another", "step 2"]
 
 
 async def test_a_change_that_comes_while_its_own_message_is_sent_is_an_edit_of_it(post: Post) -> None:
     await post.put("step 1", subject="incident:1")
     post.chat.may_send.clear()
-    delivering = asyncio.ensure_future(post.deliver())
-    await post.chat.asked.wait()
+    delivering = await post.is_hanging()
     await post.put("step 2", Mode.EDIT, subject="incident:1")
     post.chat.may_send.set()
     await delivering
-    await post.deliver()
+    await post.deliver_all()
     assert [(message.body, message.mode, message.target_message) for message in post.chat.sent] == [
         ("step 1", Mode.SEND, None),
         ("step 2", Mode.EDIT, 1),
     ]
+
+
+async def test_an_edit_is_not_lost_between_the_look_and_the_lease(post: Post) -> None:
+    await post.put("step 1", subject="incident:1")
+    async with post.store.transaction() as tables:
+        delivering = asyncio.ensure_future(post.deliver())
+        await asyncio.sleep(0)
+        # Answered after the job's own question: by now the job waits for its turn to write.
+        for _ in range(2):
+            assert await post.store.reading.outbox.due(post.clock.now(), HOME)
+        edit = Outgoing(kind="notice", body=b"step 2", mode=Mode.EDIT, subject="incident:1")
+        await tables.outbox.put(edit, post.clock.now())
+    await delivering
+    assert post.sent == ["step 2"]
+
+
+# ── several at once ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_two_runs_send_to_two_chats_at_once(post: Post) -> None:
+    await post.put("first")
+    await post.put("second")
+    await post.put("elsewhere", chat=OTHER)
+    post.chat.may_send.clear()
+    sending = [await post.is_hanging(), await post.is_hanging()]
+    assert await post.deliver() is None, "the second one waits for the first, and for a change"
+    post.chat.may_send.set()
+    assert await asyncio.gather(*sending) == [True, True]
+    assert set(post.sent) == {"first", "elsewhere"}
+    await post.deliver_all()
+    assert post.sent[-1] == "second"
+
+
+@pytest.mark.parametrize("same", [HOME, f"{HOME}/17"])
+async def test_a_chat_whose_sending_hangs_keeps_no_other_waiting(post: Post, same: str) -> None:
+    await post.put("hangs")
+    await post.put("behind it", chat=same, urgent=True)
+    for n in range(3):
+        await post.put(f"{n}", chat=OTHER)
+    post.chat.hanging = {int(HOME)}
+    hanging = await post.is_hanging()
+    await post.deliver_all()
+    assert post.sent == ["0", "1", "2"]
+    assert await post.counts() == OutboxCounts(waiting=2, parked=0)
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+
+
+async def test_two_runs_never_take_the_same_message(post: Post) -> None:
+    await post.put("alert")
+    assert sorted(await asyncio.gather(*(post.deliver.send_next() for _ in range(3)))) == [False, False, True]
+    assert post.sent == ["alert"]
+
+
+async def test_many_runs_send_everything_once_and_in_the_order_of_each_chat(store: Database) -> None:
+    post = Post(store, pace=UNPACED)
+    chats = [None, OTHER, "-3003", "4004", "5005"]
+    for n in range(40):
+        await post.put(f"{n}", chat=chats[n % 5])
+
+    async def run() -> None:
+        while (await post.counts()).waiting:
+            await post.deliver()
+
+    await asyncio.gather(*(run() for _ in range(4)))
+    assert sorted(map(int, post.sent)) == list(range(40))
+    for first, chat in enumerate(chats):
+        assert list(map(int, post.sent_to(chat or HOME))) == list(range(first, 40, 5))
+
+
+# ── as fast as allowed ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_private_chat_gets_one_message_a_second(post: Post) -> None:
+    for n in range(30):
+        await post.put(f"{n}", chat="11")
+    await post.deliver_all()
+    assert post.chat.moments == {11: [NOON + n for n in range(30)]}
+
+
+@pytest.mark.parametrize("chats", [(None,), (OTHER,), (f"{OTHER}/17", f"{OTHER}/18", OTHER)])
+async def test_a_group_gets_twenty_messages_a_minute(post: Post, chats: tuple[str | None, ...]) -> None:
+    """Whatever its topics: the limit is the group's."""
+    for n in range(45):
+        await post.put(f"{n}", chat=chats[n % len(chats)])
+    await post.deliver_all()
+    assert list(post.chat.moments.values()) == [
+        [NOON + 60 * (n // 20) + n % 20 for n in range(45)],
+    ]
+
+
+async def test_every_chat_has_a_pace_of_its_own(post: Post) -> None:
+    chats = ("-11", "-22", "33", "44")
+    for n in range(40):
+        await post.put(f"{n}", chat=chats[n % 4])
+    await post.deliver_all()
+    assert post.chat.moments == {int(chat): [NOON + n for n in range(10)] for chat in chats}
+
+
+async def test_an_attempt_that_failed_counts(post: Post) -> None:
+    """Telegram may count it, too."""
+    await post.put("alert")
+    post.chat.failures += [busy(0), BLOCKED]
+    await post.put("next")
+    await post.deliver_all()
+    assert post.chat.moments == {int(HOME): [NOON, NOON + 1, NOON + 2]}
+
+
+async def test_the_pace_is_kept_after_a_crash(tmp_path: Path) -> None:
+    """What was being sent counts, since it may have arrived."""
+    chat = TimedChat(clock=HandClock())
+    async with open_database(tmp_path) as store:
+        post = Post(store, chat)
+        for n in range(22):
+            await post.put(f"{n}")
+        for _ in range(19):
+            assert await post.deliver.send_next()
+            post.clock.go_on(1)
+        chat.may_send.clear()
+        sending = await post.is_hanging()
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+    async with open_database(tmp_path) as store:
+        chat.may_send.set()
+        post = Post(store, chat)
+        await post.deliver.recover()
+        assert await post.deliver() == 60 - 19
+        await post.deliver_all()
+        assert post.sent == [f"{n}" for n in range(22)]
+    assert chat.moments[int(HOME)][19:] == [NOON + 19, NOON + 60, NOON + 61, NOON + 62]
+
+
+async def test_a_clock_that_is_set_back_keeps_no_chat_waiting(post: Post) -> None:
+    for n in range(25):
+        await post.put(f"{n}")
+    for _ in range(20):
+        assert await post.deliver.send_next()
+        post.clock.go_on(1)
+    assert not await post.deliver.send_next()
+    post.clock.go_on(-3600)
+    for _ in range(5):
+        assert await post.deliver.send_next()
+        post.clock.go_on(1)
+    assert post.sent == [f"{n}" for n in range(25)]
 
 
 # ── not sent ──────────────────────────────────────────────────────────────────────────────────────
@@ -106,9 +376,8 @@ async def test_a_change_that_comes_while_its_own_message_is_sent_is_an_edit_of_i
 async def test_what_can_never_be_sent_is_given_up_and_holds_up_nothing(post: Post) -> None:
     await post.put("to nobody")
     await post.put("next")
-    post.chat.failures.append(NotifyError("chat not found", permanent=True))
-    await post.deliver()
-    await post.deliver()
+    post.chat.failures.append(NotifyError("chat not found"))
+    await post.deliver_all()
     assert post.sent == ["next"]
     assert await post.counts() == OutboxCounts(waiting=0, parked=1)
 
@@ -117,47 +386,46 @@ async def test_what_cannot_be_rendered_is_given_up_and_holds_up_nothing(post: Po
     await post.put("broken")
     await post.put("next")
     post.chat.failures.append(KeyError("a notice of an older release"))
-    await post.deliver()
+    await post.deliver_all()
     assert post.sent == ["next"]
     assert await post.counts() == OutboxCounts(waiting=0, parked=1)
 
 
-async def test_what_may_work_later_is_tried_again_after_growing_waits(post: Post) -> None:
+async def test_what_may_work_later_is_tried_again_when_it_may(post: Post) -> None:
+    """However often, and as it stands by then."""
     await post.put("alert")
-    waits = []
-    for _ in range(10):
-        post.chat.failures.append(busy())
-        await post.deliver()
-        waits.append(await _wait_of(post))
-        post.clock.go_on(waits[-1])
-    await post.deliver()
-    assert waits == [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
-    assert post.sent == ["alert"]
+    waits = [2, 4, 8, 300, 300]
+    post.chat.failures += [busy(wait) for wait in waits]
+    await post.deliver_all()
+    assert [later - earlier for earlier, later in pairwise(post.chat.moments[int(HOME)])] == waits
+    (message,) = post.chat.sent
+    assert (message.body, message.attempts) == ("alert", 5)
 
 
-async def test_a_wait_that_the_chat_asks_for_is_kept(post: Post) -> None:
-    await post.put("alert")
+async def test_a_wait_that_the_chat_asks_for_is_kept_by_that_chat_alone(post: Post) -> None:
+    """By all that waits for it, however urgent; the others go on at their own pace."""
+    await post.put("first")
+    await post.put("in a topic", chat=f"{HOME}/17")
+    await post.put("stopped", chat=HOME, urgent=True)
+    for n in range(3):
+        await post.put(f"{n}", chat=OTHER)
     post.chat.failures.append(busy(retry_after=37))
-    await post.deliver()
-    assert await _wait_of(post) == 37
-    post.clock.go_on(36.5)
-    await post.deliver()
-    assert post.sent == []
-    post.clock.go_on(0.5)
-    await post.deliver()
-    assert post.sent == ["alert"]
+    await post.deliver_all()
+    assert post.chat.moments == {
+        int(HOME): [NOON, NOON + 37, NOON + 38, NOON + 39],
+        int(OTHER): [NOON, NOON + 1, NOON + 2],
+    }
+    assert post.sent == ["0", "1", "2", "stopped", "first", "in a topic"]
 
 
 async def test_no_outage_is_too_long(post: Post) -> None:
     queued = await post.put("alert")
     async with post.store.transaction() as tables:
         for _ in range(LONG_OUTAGE):
-            await tables.outbox.put_off(queued, "no network", post.clock.now())
-    post.chat.failures.append(busy())
-    await post.deliver()
-    assert await _wait_of(post) == 300
-    post.clock.go_on(300)
-    await post.deliver()
+            await tables.outbox.put_back(queued, "no network")
+    post.chat.failures.append(busy(300))
+    assert [await post.deliver(), await post.deliver()] == [0, 300]
+    await post.deliver_all()
     assert post.sent == ["alert"]
 
 
@@ -165,23 +433,170 @@ async def test_nothing_overtakes_a_message_of_its_chat_that_waits(post: Post) ->
     await post.put("first")
     await post.put("second")
     await post.put("elsewhere", chat="-100")
-    post.chat.failures.append(busy())
-    await post.deliver()
+    post.chat.failures.append(busy(2))
+    assert await post.deliver.send_next()
     assert post.sent == []
-    await post.deliver()
-    assert post.sent == ["elsewhere"]
-    post.clock.go_on(2)
-    await post.deliver()
+    await post.deliver_all()
     assert post.sent == ["elsewhere", "first", "second"]
 
 
-async def _wait_of(post: Post) -> float:
-    """For how long nothing is due, in halves of a second."""
-    waits = (half / 2 for half in range(1000))
-    for wait in waits:
-        if await post.store.reading.outbox.due(post.clock.now() + wait, 1):
-            return wait
-    raise AssertionError("nothing is ever due again")
+# ── a chat that moves ─────────────────────────────────────────────────────────────────────────────
+
+
+def moved(to: int) -> NotifyError:
+    return NotifyError("group chat was upgraded to a supergroup chat", moved_to=to)
+
+
+@pytest.mark.parametrize("chat", [None, HOME, f"{HOME}/17", OTHER, f"{OTHER}/17"])
+async def test_a_chat_that_has_moved_is_followed_at_once(post: Post, chat: str | None) -> None:
+    """With all that waits for it, in its order; nothing is given up, and its new place has a pace of its own."""
+    old = int((chat or HOME).partition("/")[0])
+    await post.put("first", chat=chat)
+    await post.put("second", chat=chat)
+    post.chat.failures.append(moved(-3003))
+    await post.deliver_all()
+    assert post.sent_to("-3003") == post.sent == ["first", "second"]
+    assert post.chat.moments == {old: [NOON], -3003: [NOON, NOON + 1]}
+    assert (await post.store.reading.chats.get(old)).moved_to == -3003
+    assert await post.counts() == OutboxCounts(waiting=0, parked=0)
+
+
+@pytest.mark.parametrize("home", [HOME, f"{HOME}/17"])
+async def test_home_is_where_it_has_moved_to_also_after_a_restart(tmp_path: Path, home: str) -> None:
+    """Though the settings name its old place."""
+    async with open_database(tmp_path) as store:
+        post = Post(store, home=home)
+        await post.put("first")
+        post.chat.failures.append(moved(-3003))
+        await post.deliver_all()
+        await post.put("second")
+    async with open_database(tmp_path) as store:
+        again = Post(store, home=home)
+        await again.deliver.recover()
+        await again.deliver_all()
+        assert again.sent_to("-3003") == again.sent == ["second"]
+
+
+async def test_a_message_that_stayed_in_the_old_place_is_sent_anew(post: Post) -> None:
+    """Its id means another message in the new place, or none."""
+    await post.put("alert", subject="incident:1")
+    await post.deliver_all()
+    await post.put("step 2", Mode.EDIT, subject="incident:1")
+    post.clock.go_on(1)
+    post.chat.failures.append(moved(-3003))
+    await post.deliver_all()
+    post.clock.go_on(1)
+    await post.put("step 3", Mode.EDIT, subject="incident:1")
+    await post.deliver_all()
+    assert [(message.chat, message.body, message.target_message) for message in post.chat.sent] == [
+        (HOME, "alert", None),
+        ("-3003", "step 2", None),
+        ("-3003", "step 3", 2),
+    ]
+
+
+async def test_a_chat_is_followed_when_it_says_itself_that_it_has_moved(post: Post) -> None:
+    """Said again, it changes nothing: what was sent to the new place since then can be edited."""
+    await post.put("alert", subject="incident:1")
+    await post.deliver.follow(int(HOME), -3003)
+    await post.deliver_all()
+    await post.deliver.follow(int(HOME), -3003)
+    await post.put("step 2", Mode.EDIT, subject="incident:1")
+    await post.deliver_all()
+    assert [(message.chat, message.target_message) for message in post.chat.sent] == [
+        ("-3003", None),
+        ("-3003", 1),
+    ]
+
+
+async def test_a_chat_is_followed_as_part_of_what_its_message_brings_about(post: Post) -> None:
+    """Undone with it, so that it is handled again."""
+
+    async def follow_and_fail() -> None:
+        async with post.store.transaction():
+            await post.deliver.follow(int(HOME), -3003)
+            raise ZeroDivisionError
+
+    await post.put("alert", chat=HOME)
+    with pytest.raises(ZeroDivisionError):
+        await follow_and_fail()
+    await post.deliver_all()
+    assert post.sent_to(HOME) == ["alert"]
+
+
+# ── a chat that takes no messages ─────────────────────────────────────────────────────────────────
+
+
+async def test_the_others_hear_once_of_a_chat_that_takes_no_messages(watched_post: Post) -> None:
+    for n in range(3):
+        await watched_post.put(f"{n}", chat="11")
+    watched_post.chat.refusing[11] = BLOCKED
+    await watched_post.deliver_all()
+    lost = UndeliveredNotice(chat="11", error="the bot was blocked")
+    assert watched_post.alerts == {(HOME, lost), ("12", lost)}
+    assert len(watched_post.sent) == 2
+    assert await watched_post.counts() == OutboxCounts(waiting=0, parked=3)
+
+
+async def test_they_hear_of_it_again_when_it_had_taken_one_in_between(watched_post: Post) -> None:
+    for reason in ("the bot was blocked", "user is deactivated"):
+        watched_post.chat.refusing[11] = NotifyError(reason)
+        for _ in range(2):
+            await watched_post.put("lost", chat="11")
+        await watched_post.deliver_all()
+        del watched_post.chat.refusing[11]
+        await watched_post.put("taken", chat="11")
+        await watched_post.deliver_all()
+    told = [UndeliveredNotice(chat="11", error=why) for why in ("the bot was blocked", "user is deactivated")]
+    assert watched_post.alerts == {(chat, notice) for chat in (HOME, "12") for notice in told}
+
+
+async def test_a_chat_that_is_only_busy_is_not_lost(watched_post: Post) -> None:
+    await watched_post.put("alert", chat="11")
+    watched_post.chat.failures += [busy(), busy(), busy()]
+    await watched_post.deliver_all()
+    assert watched_post.sent == ["alert"]
+
+
+@pytest.mark.parametrize("home", [HOME, f"{HOME}/17"])
+async def test_a_lost_chat_hears_nothing_of_itself_or_of_another(store: Database, home: str) -> None:
+    post = Post(store, home=home, others=ADMINS)
+    post.chat.refusing = {int(HOME): BLOCKED, 11: BLOCKED}
+    await post.put("alert")
+    await post.deliver_all()
+    lost = {UndeliveredNotice(chat=chat, error="the bot was blocked") for chat in (HOME, "11")}
+    assert post.alerts == {("12", notice) for notice in lost}
+    await post.put("answer", chat="12")
+    post.chat.refusing[12] = BLOCKED
+    await post.deliver_all()
+    assert post.alerts == {("12", notice) for notice in lost}
+    assert await post.counts() == OutboxCounts(waiting=0, parked=3)
+
+
+async def test_when_every_chat_is_lost_it_is_over(watched_post: Post) -> None:
+    """No alert about an alert about an alert."""
+    watched_post.chat.refusing = dict.fromkeys(map(int, (HOME, *ADMINS)), BLOCKED)
+    await watched_post.put("alert")
+    await watched_post.deliver_all()
+    assert watched_post.sent == []
+    # The message; what both admins were told of home; what the second one was told of the first.
+    assert await watched_post.counts() == OutboxCounts(waiting=0, parked=4)
+
+
+async def test_the_others_hear_of_it_where_home_is_now(watched_post: Post) -> None:
+    await watched_post.deliver.follow(int(HOME), -3003)
+    await watched_post.put("alert", chat="11")
+    watched_post.chat.refusing[11] = BLOCKED
+    await watched_post.deliver_all()
+    assert {chat for chat, _ in watched_post.alerts} == {"-3003", "12"}
+
+
+async def test_what_cannot_be_rendered_is_told_by_the_kind_of_its_error(watched_post: Post) -> None:
+    await watched_post.put("broken")
+    watched_post.chat.failures.append(KeyError("a secret of somebody"))
+    await watched_post.deliver_all()
+    lost = UndeliveredNotice(chat=HOME, error="KeyError")
+    assert watched_post.alerts == {(admin, lost) for admin in ADMINS}
 
 
 # ── cut short ─────────────────────────────────────────────────────────────────────────────────────
@@ -193,29 +608,78 @@ async def test_a_message_whose_sending_was_cut_short_is_sent_after_the_next_star
         post = Post(store)
         await post.put("alert")
         post.chat.may_send.clear()
-        delivering = asyncio.ensure_future(post.deliver())
-        await post.chat.asked.wait()
+        delivering = await post.is_hanging()
         delivering.cancel()
         with pytest.raises(asyncio.CancelledError):
             await delivering
+        assert await post.deliver() is None
     async with open_database(tmp_path) as store:
         post = Post(store)
         await post.deliver.recover()
-        await post.deliver()
+        await post.deliver_all()
         assert post.sent == ["alert"]
+
+
+# ── a file that fails ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("ending", "expected"),
+    [
+        pytest.param(None, ["alert", "next"], id="sent"),
+        pytest.param(busy(), ["alert", "next"], id="busy"),
+        pytest.param(moved(-3003), ["alert", "next"], id="moved"),
+        pytest.param(BLOCKED, ["next"], id="given up"),
+    ],
+)
+async def test_what_became_of_a_message_is_noted_though_the_file_fails_meanwhile(
+    post: Post, ending: Exception | None, expected: list[str]
+) -> None:
+    """In memory, and in the file when it works again: no chat waits for ever, and nothing is sent twice."""
+    await post.put("alert")
+    await post.put("next")
+    post.chat.failures.append(ending)
+    post.chat.may_send.clear()
+    delivering = await post.is_hanging()
+    await post.store._opened.writer.execute("PRAGMA query_only = ON")
+    post.chat.may_send.set()
+    assert await delivering
+    assert post.store.trouble == "attempt to write a readonly database"
+    await post.deliver_all()
+    assert post.sent == expected
+    assert await post.store.recover()
+    await post.deliver.recover()
+    await post.deliver_all()
+    assert post.sent == expected
+    assert await post.counts() == OutboxCounts(waiting=0, parked=2 - len(expected))
+
+
+async def test_what_cannot_be_noted_for_another_reason_is_raised(post: Post) -> None:
+    """So that it becomes the failure of the job."""
+    await post.put("alert")
+    post.chat.may_send.clear()
+    delivering = await post.is_hanging()
+    async with post.store.transaction() as tables:
+        await tables.connection.execute("DROP TABLE chat")
+    post.chat.may_send.set()
+    with pytest.raises(Exception, match="no such table: chat"):
+        await delivering
+    assert post.store.trouble is None
 
 
 # ── the law ───────────────────────────────────────────────────────────────────────────────────────
 
-SUBJECTS = {"incident:1": None, "incident:2": "-100"}
+SUBJECTS = {"incident:1": HOME, "incident:2": "-100", "incident:3": HOME}
 """Each with the chat that hears of it."""
 
-puts = st.tuples(st.sampled_from(Mode), st.sampled_from(sorted(SUBJECTS)))
-attempts = st.sampled_from(["sent", "put off", "crash before", "crash after"])
-deeds = st.lists(puts | attempts, max_size=25)
+puts = st.tuples(st.sampled_from(Mode), st.sampled_from(sorted(SUBJECTS)), st.booleans())
+attempts = st.sampled_from(["sent", "busy", "crash before", "crash after"])
+waits = st.integers(1, 8).map(lambda quarters: quarters / 4)
+deeds = st.lists(puts | attempts | waits, max_size=30)
 
 
-class _CrashingChat(ScriptedNotifier):
+@dataclass(slots=True, kw_only=True)
+class CrashingChat(TimedChat):
     """The process may be gone before a message has left, or before anybody has noted that it has."""
 
     crash: str = ""
@@ -223,7 +687,7 @@ class _CrashingChat(ScriptedNotifier):
     async def send(self, message: Queued) -> int:
         if self.crash == "crash before":
             raise _Crash
-        sent = await super().send(message)
+        sent = await TimedChat.send(self, message)
         if self.crash == "crash after":
             raise _Crash
         return sent
@@ -233,55 +697,64 @@ class _Crash(BaseException):
     """Nothing that comes after it happens."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(drawn=deeds)
 async def test_whatever_fails_or_crashes_the_last_word_arrives_and_nothing_overtakes(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[Mode, str] | str]
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[Mode, str, bool] | str | float]
 ) -> None:
+    """But what is about a stop; and no chat is written to faster than it may be."""
     async with open_database(tmp_path_factory.mktemp("post")) as store:
-        post = Post(store, _CrashingChat())
+        chat = CrashingChat(clock=HandClock())
+        post = Post(store, chat)
         last_words: dict[str, str] = {}
         replies: set[str] = set()
+        urgent: dict[str, int] = {}
         for number, deed in enumerate(drawn):
-            if isinstance(deed, str):
-                await _attempt(post, deed)
+            if isinstance(deed, float):
+                post.clock.go_on(deed)
                 continue
-            mode, subject = deed
-            await post.put(f"{number}", mode, subject=subject, chat=SUBJECTS[subject])
+            if isinstance(deed, str):
+                await _attempt(post, chat, deed)
+                continue
+            mode, subject, is_urgent = deed
+            where = None if subject == "incident:1" else SUBJECTS[subject]
+            queued = await post.put(f"{number}", mode, subject=subject, chat=where, urgent=is_urgent)
+            if is_urgent:
+                urgent[subject] = queued
             if mode is Mode.REPLY:
                 replies.add(f"{number}")
             else:
                 last_words[subject] = f"{number}"
-        while (await post.counts()).waiting:
-            post.clock.go_on(300)
-            await _attempt(post, "sent")
+        chat.crash = ""
+        await post.deliver_all()
+        assert await post.counts() == OutboxCounts(waiting=0, parked=0)
         assert replies <= set(post.sent)
-        for subject, chat in SUBJECTS.items():
-            in_chat = [message for message in post.chat.sent if message.chat == chat]
-            assert in_chat == sorted(in_chat, key=lambda message: message.id)
-            words = [message.body for message in in_chat if message.mode is not Mode.REPLY]
+        for subject in SUBJECTS:
+            words = [m.body for m in chat.sent if m.subject == subject and m.mode is not Mode.REPLY]
             assert words[-1:] == [last_words[subject]] if subject in last_words else not words
+        _assert_order(chat.sent, urgent)
+        for moments in chat.moments.values():
+            assert all(later - earlier >= 1 for earlier, later in pairwise(moments))
+            assert all(after - first >= 60 for first, after in zip(moments, moments[20:], strict=False))
 
 
-async def _attempt(post: Post, ending: str) -> None:
-    assert isinstance(post.chat, _CrashingChat)
-    post.chat.crash = ending
-    if ending == "put off":
-        post.chat.failures.append(busy())
+async def _attempt(post: Post, chat: CrashingChat, ending: str) -> None:
+    chat.crash = ending
+    if ending == "busy":
+        chat.failures.append(busy(3))
     with suppress(_Crash):
-        await post.deliver()
-    post.chat.failures.clear()
+        await post.deliver.send_next()
+    chat.failures.clear()
     await post.deliver.recover()
 
 
-async def test_an_edit_is_not_lost_between_the_look_and_the_lease(post: Post) -> None:
-    await post.put("step 1", subject="incident:1")
-    async with post.store.transaction() as tables:
-        delivering = asyncio.ensure_future(post.deliver())
-        await asyncio.sleep(0)
-        # Answered after the job's own question: by now the job waits for its turn to write.
-        assert await post.store.reading.outbox.due(post.clock.now(), 1)
-        edit = Outgoing(kind="notice", body=b"step 2", mode=Mode.EDIT, subject="incident:1")
-        await tables.outbox.put(edit, post.clock.now())
-    await delivering
-    assert post.sent == ["step 2"]
+def _assert_order(sent: Iterable[Queued], urgent: dict[str, int]) -> None:
+    """What overtook another message of its chat is of another subject, and urgent or answered by what is."""
+    so_far: list[Queued] = []
+    for message in sent:
+        for overtook in so_far:
+            if overtook.chat_id == message.chat_id and overtook.id > message.id:
+                assert overtook.subject is not None
+                assert overtook.subject != message.subject
+                assert overtook.id <= urgent.get(overtook.subject, 0)
+        so_far.append(message)

@@ -13,7 +13,7 @@ import pytest
 
 from jobs import schedule
 from jobs.alert.notice import JobFailedNotice
-from jobs.schedule import Runs, Timed, Timetable
+from jobs.schedule import Runs, StandingBy, Timed, Timetable
 from jobs.store.database import Database, open_database
 from tests.fakes import NOON, HandClock
 from tests.jobs.world import World
@@ -56,14 +56,53 @@ def timed(
     return Timed(name=name, job=job, every=every, overlapping=overlapping, is_told=is_told)
 
 
+@dataclass(kw_only=True)
+class Look:
+    """A job without a beat: asks for another run after so many seconds, run by run, then for none."""
+
+    job: Job = field(default_factory=Job)
+    waits: list[float] = field(default_factory=list)
+
+    async def __call__(self) -> float | None:
+        await self.job()
+        return self.waits.pop(0) if self.waits else None
+
+    def standing_by(self, *, name: str = "look", at_once: int = 1, is_told: bool = True) -> StandingBy:
+        return StandingBy(name=name, job=self, at_once=at_once, is_told=is_told)
+
+
 @asynccontextmanager
-async def running(store: Database, *jobs: Timed) -> AsyncIterator[Timetable]:
-    timetable = Timetable(jobs, store, HandClock())
-    timetable.start()
+async def running(store: Database, *jobs: Timed | StandingBy) -> AsyncIterator[Timetable]:
+    timetable = started(store, *jobs)
     try:
         yield timetable
     finally:
         await timetable.stop()
+
+
+def started(store: Database, *jobs: Timed | StandingBy) -> Timetable:
+    timetable = Timetable([job for job in jobs if isinstance(job, Timed)], store, HandClock())
+    for job in jobs:
+        if isinstance(job, StandingBy):
+            timetable.stand_by(job)
+    timetable.start()
+    return timetable
+
+
+async def change(store: Database) -> None:
+    async with store.transaction():
+        pass
+
+
+@pytest.fixture
+def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing happens merely because time goes by."""
+    monkeypatch.setattr(schedule, "_LONGEST_REST", HOUR)
+    monkeypatch.setattr(schedule, "_PAUSE", HOUR)
+    monkeypatch.setattr(schedule, "_PATIENCE", HOUR)
+
+
+no_hurry = pytest.mark.usefixtures("_no_hurry")
 
 
 # ── when ──────────────────────────────────────────────────────────────────────────────────────────
@@ -119,6 +158,82 @@ async def test_runs_of_a_job_overlap_as_far_as_allowed(store: Database) -> None:
         busy.may_end.set()
 
 
+# ── without a beat ────────────────────────────────────────────────────────────────────────────────
+
+
+@no_hurry
+async def test_a_job_that_stands_by_looks_at_once_and_whenever_something_changes(store: Database) -> None:
+    look = Look()
+    async with running(store, look.standing_by()):
+        for times in (1, 2, 3):
+            await look.job.has_begun(times)
+            await change(store)
+        await look.job.has_begun(4)
+
+
+@no_hurry
+async def test_a_change_while_it_looks_is_not_missed(store: Database) -> None:
+    look = Look(job=Job(may_end=asyncio.Event()))
+    async with running(store, look.standing_by()):
+        await look.job.has_begun()
+        await change(store)
+        assert look.job.may_end is not None
+        look.job.may_end.set()
+        await look.job.has_begun(2)
+
+
+@no_hurry
+async def test_it_looks_again_at_once_as_long_as_it_asks_to(store: Database) -> None:
+    look = Look(waits=[0, 0, 0])
+    async with running(store, look.standing_by()):
+        await look.job.has_begun(4)
+
+
+@no_hurry
+@pytest.mark.parametrize("wait", [HOUR, None])
+async def test_it_rests_as_long_as_it_asks_to(store: Database, wait: float | None) -> None:
+    """And as long as nothing changes if it asks for nothing."""
+    resting, looking = Look(waits=[] if wait is None else [wait]), Look(waits=[SOON] * 5)
+    async with running(store, resting.standing_by(name="resting"), looking.standing_by()):
+        await looking.job.has_begun(6)
+        assert resting.job.runs == 1
+
+
+@pytest.mark.parametrize("waits", [[], [HOUR, HOUR]])
+async def test_no_rest_is_longer_than_the_longest(
+    store: Database, monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    """Whatever it asks for: a clock may have been set."""
+    monkeypatch.setattr(schedule, "_LONGEST_REST", SOON)
+    look = Look(waits=waits)
+    async with running(store, look.standing_by()):
+        await look.job.has_begun(3)
+
+
+@no_hurry
+async def test_it_stands_by_as_often_as_told(store: Database) -> None:
+    """One run that takes long keeps no other from looking."""
+    busy = Look(job=Job(may_end=asyncio.Event()), waits=[0] * 9)
+    other = Look(waits=[SOON] * 5)
+    async with running(store, busy.standing_by(at_once=3), other.standing_by(name="other")):
+        await busy.job.has_begun(3)
+        await other.job.has_begun(6)
+        assert busy.job.runs == 3
+        assert busy.job.may_end is not None
+        busy.job.may_end.set()
+        await busy.job.has_begun(12)
+
+
+@no_hurry
+async def test_each_look_that_worked_is_noted(store: Database) -> None:
+    worked = asyncio.Event()
+    entry = StandingBy(name="look", job=Look(), worked=worked.set)
+    async with running(store, entry) as timetable:
+        async with asyncio.timeout(PATIENCE):
+            await worked.wait()
+        assert timetable.runs == {"look": Runs(worked_at=NOON)}
+
+
 # ── how it ends ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -146,6 +261,62 @@ async def test_a_job_that_does_not_end_is_cut_short(store: Database, monkeypatch
     assert timetable.runs["job"] == Runs()
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@no_hurry
+async def test_a_job_that_rests_ends_at_once(store: Database) -> None:
+    look = Look(waits=[HOUR])
+    timetable = started(store, look.standing_by(at_once=2))
+    await look.job.has_begun(2)
+    await change(store)
+    await look.job.has_begun(4)
+    await asyncio.sleep(0)
+    await _ends(timetable)
+    assert (look.job.runs, look.job.ended) == (4, 4)
+
+
+@no_hurry
+@pytest.mark.parametrize("wait", [0, HOUR, None])
+async def test_a_job_that_stands_by_is_let_come_to_its_end_and_looks_no_more(
+    store: Database, wait: float | None
+) -> None:
+    look = Look(job=Job(may_end=asyncio.Event()), waits=[] if wait is None else [wait])
+    timetable = started(store, look.standing_by())
+    await look.job.has_begun()
+    stopping = asyncio.ensure_future(_ends(timetable))
+    await asyncio.sleep(0)
+    assert look.job.may_end is not None
+    look.job.may_end.set()
+    await stopping
+    assert (look.job.runs, look.job.ended) == (1, 1)
+    assert timetable.runs["look"].worked_at == NOON
+
+
+@no_hurry
+async def test_a_job_that_stands_by_and_does_not_end_is_cut_short(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "_PATIENCE", SOON)
+    look = Look(job=Job(may_end=asyncio.Event()))
+    timetable = started(store, look.standing_by(at_once=2))
+    await look.job.has_begun(2)
+    await _ends(timetable)
+    assert (look.job.runs, look.job.ended) == (2, 0)
+    assert timetable.runs["look"] == Runs()
+
+
+async def test_a_timetable_that_is_stopped_before_its_jobs_have_begun_runs_none(store: Database) -> None:
+    look = Look()
+    timetable = started(store, look.standing_by())
+    await _ends(timetable)
+    assert look.job.runs == 0
+
+
+async def _ends(timetable: Timetable) -> None:
+    async with asyncio.timeout(PATIENCE):
+        await timetable.stop()
+    await asyncio.sleep(0)
+    assert not {task for task in asyncio.all_tasks() if "_stand_by" in repr(task.get_coro())}
 
 
 # ── what becomes of a failure ─────────────────────────────────────────────────────────────────────
@@ -210,6 +381,39 @@ async def test_the_job_that_delivers_alerts_makes_none(store: Database) -> None:
     assert await told(store) == []
 
 
+async def test_a_job_that_stands_by_and_fails_is_tried_again_after_a_pause(
+    store: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And is told the third time running, as any other."""
+    monkeypatch.setattr(schedule, "_PAUSE", SOON)
+    look = Look(job=Job(failures=[OSError(f"attempt {n}") for n in range(1, 5)]))
+    async with running(store, look.standing_by()) as timetable:
+        await look.job.has_begun(5)
+    assert timetable.runs["look"] == Runs(worked_at=NOON)
+    assert await told(store) == [JobFailedNotice(job="look", error="OSError: attempt 3")]
+    assert caplog.messages.count("job look failed") == 4
+
+
+@no_hurry
+async def test_a_job_that_stands_by_and_fails_does_not_try_again_at_once(store: Database) -> None:
+    failing, looking = Look(job=Job(failures=[OSError("no")])), Look(waits=[SOON] * 5)
+    async with running(store, failing.standing_by(name="failing"), looking.standing_by()):
+        await looking.job.has_begun(6)
+        assert failing.job.runs == 1
+        await change(store)
+        await failing.job.has_begun(2)
+
+
+async def test_the_job_that_delivers_alerts_makes_none_when_it_stands_by(
+    store: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schedule, "_PAUSE", SOON)
+    look = Look(job=Job(failures=[OSError("no")] * 5))
+    async with running(store, look.standing_by(is_told=False)):
+        await look.job.has_begun(6)
+    assert await told(store) == []
+
+
 async def test_a_failure_that_cannot_even_be_written_down_stops_nothing(tmp_path: Path) -> None:
     async with open_database(tmp_path) as store:
         pass
@@ -220,13 +424,24 @@ async def test_a_failure_that_cannot_even_be_written_down_stops_nothing(tmp_path
     assert timetable.runs["job"].failures == 4
 
 
-async def test_a_job_that_the_database_failed_is_done_again_in_memory(store: Database) -> None:
+def _full() -> aiosqlite.OperationalError:
     full = aiosqlite.OperationalError("database or disk is full")
     full.sqlite_errorcode = sqlite3.SQLITE_FULL
-    job = Job(failures=[full])
+    return full
+
+
+async def test_a_job_that_the_database_failed_is_done_again_in_memory(store: Database) -> None:
+    job = Job(failures=[_full()])
     entry = timed(job)
     timetable = Timetable([entry], store, HandClock())
     await timetable.run(entry)
     assert job.runs == 2
     assert timetable.runs["job"] == Runs(worked_at=NOON)
     assert store.trouble == "database or disk is full"
+
+
+async def test_what_a_job_asked_for_when_it_was_done_again_in_memory_counts(store: Database) -> None:
+    look = Look(job=Job(failures=[_full()]), waits=[7])
+    timetable = Timetable([], store, HandClock())
+    assert await timetable.run(look.standing_by()) == 7
+    assert look.job.runs == 2

@@ -229,7 +229,7 @@ async def test_under_ask_the_chat_is_asked_and_has_a_time_to_answer(world: World
     await world.hear()
     asked_at = world.clock.now()
     await world.circles_for(1)
-    _, asked = await world.hear()
+    asked, _ = await world.hear()
     assert isinstance(asked.notice, AskNotice)
     assert (asked.mode, asked.subject, asked.notice.stops_at) == (Mode.SEND, "question:1", asked_at + 300)
     await world.circles_for(4)

@@ -14,7 +14,7 @@ from jobs.store.database import Database
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash_scan import ThrashScan
-from tests.fakes import CallLog, FixedWatch, HandClock, ScriptedKiller, call
+from tests.fakes import HOME, CallLog, FixedWatch, HandClock, ScriptedKiller, call
 
 BEAT = 60.0
 
@@ -83,22 +83,15 @@ class World:
             await self.look()
 
     async def hear(self) -> list[Heard]:
-        """The messages queued since the last time, all of which are sent."""
+        """The messages queued since the last time, all of which are sent, urgent ones first."""
         heard = []
-        while due := await self.store.reading.outbox.due(self.clock.now(), 100):
+        while message := await self.store.reading.outbox.due(self.clock.now(), HOME):
             async with self.store.transaction() as tables:
-                for message in due:
-                    await tables.outbox.mark_sent(message.id, message.id, self.clock.now())
-            for message in due:
-                notice: AnyNotice = msgspec.json.decode(message.body, type=AnyNotice)
-                heard.append(
-                    Heard(
-                        notice=notice,
-                        mode=message.mode,
-                        subject=message.subject,
-                        silent=bool(message.silent),
-                    )
-                )
+                await tables.outbox.mark_sent(message.id, message.id, self.clock.now())
+            notice: AnyNotice = msgspec.json.decode(message.body, type=AnyNotice)
+            heard.append(
+                Heard(notice=notice, mode=message.mode, subject=message.subject, silent=bool(message.silent))
+            )
         return heard
 
     # ── what the database says ────────────────────────────────────────────────────────────────────

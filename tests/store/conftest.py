@@ -5,10 +5,17 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from jobs.store.database import Database, Tables, open_database
 
 Undone = Callable[[], AbstractAsyncContextManager[Tables]]
+
+drawing = settings(
+    max_examples=40,
+    # Each example undoes what it did: the database may be shared.
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 
 
 class _Undo(Exception):  # noqa: N818 - no error: how a block is left

@@ -11,10 +11,13 @@ import aiosqlite
 import pytest
 
 from jobs.alert.outgoing import Mode, Outgoing
-from jobs.ports import Session, Stop, StopState
+from jobs.alert.pace import Pace
+from jobs.ports import ChatState, Session, Stop, StopState
 from jobs.store.database import FILE_NAME, Database, is_storage_failure, open_database
-from tests.fakes import NOON
+from tests.fakes import HOME, NOON
 from tests.store.rows import a_session, an_incident
+
+BOT = 42
 
 Trouble = Callable[[Database, Path], AbstractAsyncContextManager[None]]
 
@@ -123,11 +126,124 @@ async def test_a_message_that_was_sent_meanwhile_is_not_sent_again(store: Databa
     async with read_only(store, tmp_path):
         await _in_trouble(store)
         async with store.transaction() as tables:
-            assert [message.id for message in await tables.outbox.due(NOON, 9)] == [waiting]
+            queued = await tables.outbox.due(NOON, HOME)
+            assert queued is not None
+            assert queued.id == waiting
             await tables.outbox.mark_sent(waiting, 77, NOON)
     assert await store.recover()
-    assert await store.reading.outbox.due(NOON, 9) == []
+    assert await store.reading.outbox.due(NOON, HOME) is None
     assert await store.reading.outbox.message_of(waiting) == 77
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_no_update_is_handed_out_twice_or_never(
+    trouble: Trouble, store: Database, tmp_path: Path
+) -> None:
+    """Whenever it came and was handled, and though it is delivered again while the file fails and after."""
+    everything = {number: f"{number}" for number in range(1, 6)}
+
+    async def deliver(*updates: int) -> None:
+        async with store.transaction() as tables:
+            await tables.inbox.add(BOT, {number: everything[number] for number in updates}, NOON)
+
+    async def handle() -> int:
+        async with store.transaction() as tables:
+            received = await tables.inbox.next(BOT)
+            assert received is not None
+            assert received.body == everything[received.update_id]
+            await tables.inbox.mark_handled(received.id)
+            return received.update_id
+
+    await deliver(1, 2, 3)
+    handled = [await handle()]
+    async with store.transaction() as tables:
+        not_understood = await tables.inbox.next(BOT)
+        assert not_understood is not None
+        await tables.inbox.set_aside(not_understood.id, "no")
+    async with trouble(store, tmp_path):
+        await _in_trouble(store)
+        await deliver(1, 2, 3, 4, 5)
+        handled += [await handle(), await handle()]
+        assert await store.reading.inbox.count_set_aside() == 1
+    assert await store.recover()
+    await deliver(1, 2, 3, 4, 5)
+    handled += [await handle()]
+    assert handled == [1, 3, 4, 5]
+    assert await store.reading.inbox.next(BOT) is None
+    assert await store.reading.inbox.count_set_aside() == 1
+
+
+async def test_what_is_known_of_chats_is_known_without_the_file_and_again_with_it(
+    store: Database, tmp_path: Path
+) -> None:
+    """The pace is kept, a chat that has moved is found, and one that waits is left alone."""
+    held = ChatState(id=-100, pace=Pace(sent=(NOON,)), held_at=NOON, free_at=NOON + 37)
+    moved = ChatState(id=-200, moved_to=-300)
+    async with store.transaction() as tables:
+        for chat in (held, moved):
+            await tables.chats.save(chat)
+        await tables.outbox.put(Outgoing(kind="screen", body=b"{}", chat="-100"), NOON)
+    async with read_only(store, tmp_path):
+        await _in_trouble(store)
+        assert await store.reading.chats.get(-100) == held
+        assert await store.reading.chats.current("-200/17") == "-300"
+        assert await store.reading.outbox.due(NOON + 36, HOME) is None
+        later = replace(held, lost_at=NOON + 40, free_at=NOON + 41)
+        async with store.transaction() as tables:
+            await tables.chats.save(later)
+    assert await store.recover()
+    assert await store.reading.chats.get(-100) == later
+    assert await store.reading.chats.get(-200) == moved
+
+
+async def test_going_on_in_memory_is_a_change(store: Database, tmp_path: Path) -> None:
+    """Whoever waits for one looks again."""
+    async with read_only(store, tmp_path):
+        failure = await _fail(store)
+        changed = store.changed
+        assert await store.endure(failure)
+        assert changed.is_set()
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_part_that_the_file_fails_leaves_the_whole_to_be_done_again(
+    trouble: Trouble, store: Database, tmp_path: Path
+) -> None:
+    async def write() -> None:
+        async with store.transaction() as tables:
+            await tables.sessions.save(a_session(session="whole"))
+            await _write_much(store)
+
+    async with trouble(store, tmp_path):
+        with pytest.raises(aiosqlite.OperationalError) as failure:
+            await write()
+        assert await store.endure(failure.value)
+        assert await store.reading.sessions.newest(0, 100) == []
+        await write()
+        assert len(await store.reading.sessions.newest(0, 100)) == 51
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+async def test_what_survives_a_part_that_the_file_failed_is_not_committed_without_it(
+    store: Database, tmp_path: Path, parts: int
+) -> None:
+    """When the disk is full SQLite undoes the whole: it fails, however the part's failure was dealt with inside."""
+
+    async def write(parts: int) -> None:
+        async with store.transaction() as tables:
+            await tables.presence.note(NOON)
+            with suppress(aiosqlite.Error):
+                await (write(parts - 1) if parts > 1 else _write_much(store))
+            await tables.presence.note(NOON + 1)
+
+    async with full(store, tmp_path):
+        with pytest.raises(aiosqlite.OperationalError, match="full") as failure:
+            await write(parts)
+        assert await store.reading.presence.last() is None
+        assert await store.endure(failure.value)
+        await write(parts)
+        assert await store.reading.presence.last() == NOON + 1
+        assert len(await store.reading.sessions.newest(0, 100)) == 50
 
 
 async def test_a_file_that_still_fails_stays_out_of_use(store: Database, tmp_path: Path) -> None:

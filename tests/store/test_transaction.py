@@ -133,6 +133,164 @@ async def test_many_tasks_take_turns(store: Database) -> None:
     assert (await store.reading.cursors.of_source("counted"))["n"].offset == 20
 
 
+# ── a part of it ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_part_is_committed_with_the_whole(store: Database) -> None:
+    """Until then nobody else sees it."""
+    async with store.transaction() as tables:
+        await tables.cursors.save("gateway", {"before": CURSOR})
+        await write(store, "a")
+        assert await written(store) == set()
+        await write(store, "b")
+        await tables.cursors.save("gateway", {"after": CURSOR})
+    assert await written(store) == {"before", "a", "b", "after"}
+
+
+async def test_a_part_that_raises_is_undone_by_itself(store: Database) -> None:
+    async with store.transaction() as tables:
+        await tables.cursors.save("gateway", {"before": CURSOR})
+        with pytest.raises(ZeroDivisionError):
+            await _fail_after_writing(store)
+        await tables.cursors.save("gateway", {"after": CURSOR})
+    assert await written(store) == {"before", "after"}
+
+
+async def test_a_part_whose_statement_fails_is_undone_by_itself(store: Database) -> None:
+    async def write_and_save_it_again() -> None:
+        async with store.transaction() as part:
+            await part.cursors.save("gateway", {"a": CURSOR})
+            await part.sessions.save(a_session())
+
+    async with store.transaction() as tables:
+        await tables.sessions.save(a_session())
+        with pytest.raises(sqlite3.IntegrityError):
+            await write_and_save_it_again()
+    assert await written(store) == set()
+    assert len(await store.reading.sessions.newest(0, 9)) == 1
+
+
+async def test_a_part_of_a_part_is_undone_with_it(store: Database) -> None:
+    async def write_in_parts() -> None:
+        async with store.transaction() as part:
+            await part.cursors.save("gateway", {"outer": CURSOR})
+            with pytest.raises(ZeroDivisionError):
+                await _fail_after_writing(store)
+            await write(store, "inner")
+            raise ZeroDivisionError
+
+    async with store.transaction() as tables:
+        await tables.cursors.save("gateway", {"before": CURSOR})
+        with pytest.raises(ZeroDivisionError):
+            await write_in_parts()
+        await write(store, "after")
+    assert await written(store) == {"before", "after"}
+
+
+async def test_with_the_whole_every_part_is_undone(store: Database) -> None:
+    async def write_and_fail() -> None:
+        async with store.transaction() as tables:
+            await tables.cursors.save("gateway", {"before": CURSOR})
+            await write(store, "a")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await write_and_fail()
+    assert await written(store) == set()
+    await write(store, "b")
+    assert await written(store) == {"b"}
+
+
+async def test_a_part_that_is_cut_short_undoes_the_whole(store: Database) -> None:
+    async def cut_short_in_a_part() -> None:
+        async with store.transaction() as tables:
+            await tables.cursors.save("gateway", {"before": CURSOR})
+            async with store.transaction() as part:
+                await part.cursors.save("gateway", {"a": CURSOR})
+                cut_short()
+                await part.cursors.save("gateway", {"b": CURSOR})
+
+    await _is_cancelled(cut_short_in_a_part)
+    await write(store, "c")
+    assert await written(store) == {"c"}
+
+
+@pytest.mark.parametrize("first_step", ["begin", "end"])
+async def test_a_part_that_is_cut_short_at_its_edge_undoes_the_whole(
+    store: Database, first_step: str
+) -> None:
+    async def cut_short_at_the_edge() -> None:
+        async with store.transaction() as tables:
+            await tables.cursors.save("gateway", {"before": CURSOR})
+            if first_step == "begin":
+                cut_short()
+            async with store.transaction():
+                if first_step == "end":
+                    cut_short()
+
+    await _is_cancelled(cut_short_at_the_edge)
+    await write(store, "c")
+    assert await written(store) == {"c"}
+
+
+async def test_what_another_task_writes_is_no_part_of_it(store: Database) -> None:
+    """Also not when the task was begun inside: it waits for the whole to end, and is not undone with it."""
+    others: list[asyncio.Task[None]] = []
+
+    async def write_and_fail() -> None:
+        async with store.transaction():
+            async with store.transaction() as part:
+                await part.cursors.save("gateway", {"a": CURSOR})
+                others.append(asyncio.ensure_future(write(store, "other")))
+                await _until_it_waits(others[0])
+            await write(store, "b")
+            assert not others[0].done()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await write_and_fail()
+    await others[0]
+    assert await written(store) == {"other"}
+
+
+# ── who waits for a change ────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_commit_is_a_change(store: Database) -> None:
+    """It is set once for each, so that whoever asked before looking misses none."""
+    before = store.changed
+    await write(store, "a")
+    between = store.changed
+    assert (before.is_set(), between.is_set()) == (True, False)
+    await write(store, "b")
+    assert between.is_set()
+    assert not store.changed.is_set()
+
+
+async def test_what_was_committed_can_be_read_once_it_is_a_change(store: Database) -> None:
+    changed = store.changed
+    writing = asyncio.ensure_future(write(store, "a"))
+    await changed.wait()
+    assert await written(store) == {"a"}
+    await writing
+
+
+async def test_what_was_undone_is_no_change(store: Database) -> None:
+    changed = store.changed
+    with pytest.raises(ZeroDivisionError):
+        await _fail_after_writing(store)
+    assert not changed.is_set()
+    assert store.changed is changed
+
+
+async def test_a_part_is_no_change_before_the_whole_has_ended(store: Database) -> None:
+    changed = store.changed
+    async with store.transaction():
+        await write(store, "a")
+        assert not changed.is_set()
+    assert changed.is_set()
+
+
 # ── what the schema refuses ───────────────────────────────────────────────────────────────────────
 
 

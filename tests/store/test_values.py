@@ -3,22 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.alert.outgoing import Outgoing
-from jobs.ports import Confirmation, Cursor, Queued, Session, Stop
+from jobs.alert.pace import Pace
+from jobs.ports import ChatState, Confirmation, Cursor, Queued, Received, Session, Stop
 from jobs.store.database import Database, Tables
 from jobs.thrash.incident import Incident
-from tests.drawn import confirmations, cursors, incidents, names, outgoings, sessions, stops, times
-from tests.store.conftest import Undone
+from tests.drawn import confirmations, cursors, incidents, names, numbers, outgoings, sessions, stops, times
+from tests.fakes import HOME
+from tests.store.conftest import Undone, drawing
 from tests.store.rows import a_session, an_incident
-
-drawing = settings(
-    max_examples=40,
-    # Each example undoes what it did: the database may be shared.
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 @drawing
@@ -87,20 +83,57 @@ async def test_confirmations(undone: Undone, confirmation: Confirmation, now: fl
 async def test_messages(undone: Undone, outgoing: Outgoing, now: float) -> None:
     async with undone() as tables:
         queued = await tables.outbox.put(outgoing, now)
-        assert await tables.outbox.due(now, 10) == [
-            Queued(
-                id=queued,
-                kind=outgoing.kind,
-                body=outgoing.body.decode(),
-                mode=outgoing.mode,
-                subject=outgoing.subject,
-                target_message=outgoing.target_message,
-                chat=outgoing.chat,
-                silent=outgoing.silent,
-                attempts=0,
-                created_at=now,
-            )
-        ]
+        assert await tables.outbox.due(now, HOME) == Queued(
+            id=queued,
+            kind=outgoing.kind,
+            body=outgoing.body.decode(),
+            mode=outgoing.mode,
+            subject=outgoing.subject,
+            target_message=outgoing.target_message,
+            chat=HOME if outgoing.chat is None else outgoing.chat,
+            silent=outgoing.silent,
+            attempts=0,
+            created_at=now,
+        )
+
+
+paces = st.builds(Pace, sent=st.lists(times, max_size=3).map(tuple))
+chat_ids = st.integers(-(2**52), 2**52)
+chats = st.builds(
+    ChatState,
+    id=chat_ids,
+    moved_to=chat_ids | st.none(),
+    pace=paces,
+    held_at=times,
+    free_at=times,
+    lost_at=times | st.none(),
+)
+
+
+@drawing
+@given(first=chats, later=chats)
+async def test_chats(undone: Undone, first: ChatState, later: ChatState) -> None:
+    async with undone() as tables:
+        assert await tables.chats.get(first.id) == ChatState(id=first.id)
+        await tables.chats.save(first)
+        assert await tables.chats.get(first.id) == first
+        changed = replace(later, id=first.id)
+        await tables.chats.save(changed)
+        assert await tables.chats.get(first.id) == changed
+
+
+@drawing
+@given(bot_id=numbers, update_id=numbers, body=st.text(), now=times)
+async def test_updates(undone: Undone, *, bot_id: int, update_id: int, body: str, now: float) -> None:
+    async with undone() as tables:
+        await tables.inbox.add(bot_id, {update_id: body}, now)
+        received = await tables.inbox.next(bot_id)
+        assert received == Received(
+            id=received.id if received else 0,
+            update_id=update_id,
+            body=body,
+            received_at=now,
+        )
 
 
 # ── what a table is asked ─────────────────────────────────────────────────────────────────────────

@@ -1,1 +1,0 @@
-"""What every update passes before a handler sees it."""
