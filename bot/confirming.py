@@ -47,7 +47,7 @@ def reason_to_refuse(
     if sent_as is None:
         return Refusal.EARLY
     if press.message_id != sent_as:
-        return Refusal.FOREIGN
+        return Refusal.ELSEWHERE
     if confirmation.used_at is not None:
         return Refusal.USED
     return Refusal.EXPIRED if now > confirmation.expires_at else None
@@ -91,7 +91,7 @@ async def answer(desk: Desk, nonce: str, press: Press, *, is_yes: bool) -> Answe
     refusal = reason_to_refuse(confirmation, press, sent_as, now)
     if confirmation is None or refusal is not None:
         # Somebody else cannot take the question away; of two taps in a row the answer to the first one stays.
-        is_aside = refusal in {Refusal.EARLY, Refusal.FOREIGN, Refusal.USED}
+        is_aside = refusal in {Refusal.EARLY, Refusal.FOREIGN, Refusal.ELSEWHERE, Refusal.USED}
         return Answer(stop.refused(refusal or Refusal.UNKNOWN), is_aside=is_aside)
     async with desk.store.transaction() as tables:
         order = await _order(desk, confirmation) if is_yes else None

@@ -39,7 +39,9 @@ class Refusal(StrEnum):
     EARLY = "early"
     """Pressed before it is known which message carries the button."""
     FOREIGN = "foreign"
-    """Pressed by somebody else, or in another message."""
+    """Pressed by somebody else, or in another chat."""
+    ELSEWHERE = "elsewhere"
+    """Under another message: of a question that was sent twice, the older copy."""
     USED = "used"
     EXPIRED = "expired"
 
@@ -47,7 +49,8 @@ class Refusal(StrEnum):
 _REFUSALS: Final = {
     Refusal.UNKNOWN: "That confirmation is not known. Ask again with /kill ID.",
     Refusal.EARLY: "That was too quick, nothing was done. Press it again.",
-    Refusal.FOREIGN: "Only who asked can confirm, and only under their own question. Nothing was done.",
+    Refusal.FOREIGN: "Only who asked can confirm, and only where they asked. Nothing was done.",
+    Refusal.ELSEWHERE: "That button is not under the newest copy of its question. Nothing was done; press it there.",
     Refusal.USED: "That button was used already. This press did nothing.",
     Refusal.EXPIRED: "Too late, the question has expired. Nothing was done; ask again with /kill ID.",
 }

@@ -29,7 +29,7 @@ def test_the_one_who_was_asked_may_press_for_as_long_as_was_said(now: float) -> 
         (None, PRESS, None, 0.0, Refusal.UNKNOWN),
         (ASKED, replace(PRESS, user_id=2), SENT_AS, 0.0, Refusal.FOREIGN),
         (ASKED, replace(PRESS, chat_id=1), SENT_AS, 0.0, Refusal.FOREIGN),
-        (ASKED, replace(PRESS, message_id=501), SENT_AS, 0.0, Refusal.FOREIGN),
+        (ASKED, replace(PRESS, message_id=501), SENT_AS, 0.0, Refusal.ELSEWHERE),
         (ASKED, PRESS, None, 0.0, Refusal.EARLY),
         (ASKED, replace(PRESS, user_id=2), None, 0.0, Refusal.FOREIGN),
         (replace(ASKED, used_at=1.0), PRESS, SENT_AS, 2.0, Refusal.USED),

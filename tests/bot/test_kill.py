@@ -12,7 +12,8 @@ from tests.bot.room import AGENT, COLLEAGUE, GROUP, STRANGER, Agent, Room, Spawn
 
 ORDERED = "⏳ The stop was ordered; the report follows."
 SPENT = "That button was used already."
-FOREIGN = "Only who asked can confirm, and only under their own question. Nothing was done."
+FOREIGN = "Only who asked can confirm, and only where they asked. Nothing was done."
+ELSEWHERE = "That button is not under the newest copy of its question. Nothing was done; press it there."
 EXPIRED = "Too late, the question has expired. Nothing was done; ask again with /kill ID."
 UNKNOWN = "That confirmation is not known. Ask again with /kill ID."
 
@@ -185,7 +186,7 @@ async def test_a_press_in_another_message_is_refused(room: Room, agent: Agent) -
     other = await room.ask("/help")
     other.buttons = question.buttons
     [answer] = await room.press(other, "Stop it")
-    assert (answer.text, answer.reply_to) == (FOREIGN, other.id)
+    assert (answer.text, answer.reply_to) == (ELSEWHERE, other.id)
     assert await lives(room, agent)
 
 
