@@ -13,10 +13,8 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from aiogram import Bot, Dispatcher
-from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.session.base import BaseSession
-from aiogram.client.telegram import TelegramAPIServer
-from aiogram.exceptions import TelegramBadRequest, TelegramForbiddenError, TelegramMigrateToChat
+from aiogram.exceptions import ClientDecodeError, TelegramAPIError
 from aiogram.types import BotCommand, BotCommandScopeChat
 
 from bot.clock import SystemClock
@@ -24,11 +22,12 @@ from bot.commands import COMMANDS
 from bot.desk import Desk
 from bot.gate import Refusals
 from bot.handlers import agents, errors, incidents, overview
-from bot.handling import UpdateHandling
+from bot.handling import AllOrNothing, UpdateHandling
 from bot.notifier import TelegramNotifier
 from bot.polling import Polling
 from bot.pulse import Pulse
-from bot.settings import Settings, TelegramSettings, expanded
+from bot.session import session_for
+from bot.settings import Settings, expanded
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
@@ -53,11 +52,9 @@ _CHATS_AT_ONCE: Final = 4
 """Messages on their way at the same time: where one takes long, the other chats do not wait."""
 _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
-"""Seconds without an answered poll, or a look at the outbox, after which health turns red."""
+"""Seconds without an answered poll, or a look at the inbox or outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
 _DAY: Final = 86_400
-_REQUEST_TIMEOUT: Final = 30
-"""Seconds."""
 
 _log = logging.getLogger(__name__)
 
@@ -122,12 +119,6 @@ async def open_app(
                 await bot.session.close()
 
 
-def session_for(settings: TelegramSettings) -> AiohttpSession:
-    """Return the connection to the configured Bot API server."""
-    server = TelegramAPIServer.from_base(str(settings.telegram_api).rstrip("/"))
-    return AiohttpSession(api=server, timeout=_REQUEST_TIMEOUT)
-
-
 def _wire(
     settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, clock: Clock, *, pace: PacePolicy
 ) -> App:
@@ -136,7 +127,10 @@ def _wire(
     agent_stop = AgentStop(store=store, watch=watch, policy=policy, clock=clock)
     pulse = Pulse(
         settings.data_dir.expanduser(),
-        {"scan": 3 * policy.every + _SLACK, "poll": _LONGEST_SILENCE, "delivery": _LONGEST_SILENCE},
+        {
+            "scan": 3 * policy.every + _SLACK,
+            **dict.fromkeys(("poll", "handling", "delivery"), _LONGEST_SILENCE),
+        },
     )
     retention = Retention(store=store, clock=clock, days=settings.retention_days)
     timetable = Timetable(
@@ -186,8 +180,11 @@ def _wire(
         delivery=delivery,
         admins=frozenset(settings.admins),
         home=settings.home,
+        introduced=polling.introduced,
     )
-    timetable.stand_by(StandingBy(name="update_handling", job=handling))
+    timetable.stand_by(
+        StandingBy(name="update_handling", job=handling, worked=partial(pulse.beat, "handling"))
+    )
     timetable.stand_by(
         StandingBy(
             name="alert_delivery",
@@ -216,13 +213,17 @@ async def _introduce(bot: Bot, store: Database, settings: Settings) -> None:
     menu = [BotCommand(command=command.name, description=command.does) for command in COMMANDS]
     home = await store.reading.chats.current(f"{settings.home.id}")
     for chat in {int(home), *settings.admins}:
-        # An admin may never have written to the bot or may have blocked it; the group may be another one by now.
-        with suppress(TelegramBadRequest, TelegramForbiddenError, TelegramMigrateToChat):
+        try:
             await bot.set_my_commands(menu, scope=BotCommandScopeChat(chat_id=chat))
+        except (TelegramAPIError, ClientDecodeError) as error:
+            # An admin may never have written to the bot or may have blocked it. A menu is worth no delay.
+            _log.info("no menu in chat %d: %s", chat, error.message)
 
 
 def _dispatcher(desk: Desk) -> Dispatcher:
     dispatcher = Dispatcher(desk=desk)
+    for observer in (dispatcher.message, dispatcher.callback_query):
+        observer.middleware(AllOrNothing(desk.store))
     for module in (overview, agents, incidents, errors):
         dispatcher.include_router(module.build_router())
     return dispatcher

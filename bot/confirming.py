@@ -13,6 +13,7 @@ from bot.views.stop import Refusal
 from jobs.agent_stop import Order
 from jobs.alert.outgoing import Mode
 from jobs.ports import Confirmation, Session
+from jobs.store.outbox import Sent
 
 VALID_FOR: Final = 60
 """Seconds."""
@@ -37,20 +38,20 @@ class Answer:
 
 
 def reason_to_refuse(
-    confirmation: Confirmation | None, press: Press, sent_as: int | None, now: float
+    confirmation: Confirmation | None, press: Press, sent: Sent | None, now: float
 ) -> Refusal | None:
-    """Judge a press; `sent_as` is the message that the confirmation was sent as."""
+    """Judge a press; `sent` is the message that carries the confirmation, whose time begins with it."""
     if confirmation is None:
         return Refusal.UNKNOWN
     if (press.user_id, press.chat_id) != (confirmation.user_id, confirmation.chat_id):
         return Refusal.FOREIGN
-    if sent_as is None:
+    if sent is None:
         return Refusal.EARLY
-    if press.message_id != sent_as:
+    if press.message_id != sent.message:
         return Refusal.ELSEWHERE
     if confirmation.used_at is not None:
         return Refusal.USED
-    return Refusal.EXPIRED if now > confirmation.expires_at else None
+    return Refusal.EXPIRED if now > max(confirmation.expires_at, sent.at + VALID_FOR) else None
 
 
 async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> None:
@@ -66,6 +67,7 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
         nonce,
         VALID_FOR,
         now,
+        desk.zone,
         is_stopped=is_stopped,
         is_dry_run=desk.outlook(session.source).is_dry_run,
     )
@@ -87,11 +89,11 @@ async def answer(desk: Desk, nonce: str, press: Press, *, is_yes: bool) -> Answe
     """Take the answer to a confirmation: order the stop, or do nothing."""
     now = desk.clock.now()
     confirmation = await desk.reading.confirmations.get(nonce)
-    sent_as = None if confirmation is None else await desk.reading.outbox.message_of(confirmation.outgoing_id)
-    refusal = reason_to_refuse(confirmation, press, sent_as, now)
+    sent = None if confirmation is None else await desk.reading.outbox.sent(confirmation.outgoing_id)
+    refusal = reason_to_refuse(confirmation, press, sent, now)
     if confirmation is None or refusal is not None:
         # Somebody else cannot take the question away; of two taps in a row the answer to the first one stays.
-        is_aside = refusal in {Refusal.EARLY, Refusal.FOREIGN, Refusal.ELSEWHERE, Refusal.USED}
+        is_aside = refusal is not Refusal.EXPIRED
         return Answer(stop.refused(refusal or Refusal.UNKNOWN), is_aside=is_aside)
     async with desk.store.transaction() as tables:
         order = await _order(desk, confirmation) if is_yes else None

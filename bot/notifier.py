@@ -19,17 +19,17 @@ from aiogram.exceptions import (
     TelegramEntityTooLarge,
     TelegramForbiddenError,
     TelegramMigrateToChat,
-    TelegramNotFound,
     TelegramRetryAfter,
 )
 from aiogram.types import LinkPreviewOptions, ReplyParameters
-from aiogram.utils.backoff import Backoff, BackoffConfig
-from pydantic import ValidationError
+from aiogram.utils.backoff import BackoffConfig
 
+from bot.redaction import mask
 from bot.settings import Chat, parse_chat
 from bot.views.notice import render
 from bot.views.screen import Screen
 from bot.views.text import cut
+from bot.waiting import Waits
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode
 from jobs.ports import Clock, NotifyError, Queued
@@ -38,12 +38,16 @@ _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED: Final = "message is not modified"
 _GONE: Final = ("message to edit not found", "message can't be edited", "MESSAGE_ID_INVALID")
 _NO_TOPIC: Final = ("message thread not found", "TOPIC_DELETED", "TOPIC_CLOSED")
-_PERMANENT: Final = (TelegramBadRequest, TelegramForbiddenError, TelegramNotFound, TelegramEntityTooLarge)
+_NO_CHAT: Final = (
+    *("chat not found", "PEER_ID_INVALID", "CHAT_WRITE_FORBIDDEN", "CHAT_RESTRICTED", "not enough rights"),
+    *("group chat was deactivated", "have no rights to send"),
+)
+_IDS: Final = 2**63
+"""More than any id that the database takes."""
 _PLAIN_LIMIT: Final = 1000
 """UTF-16 units of a message that is sent again as plain text."""
-_WAITS: Final = BackoffConfig(min_delay=1, max_delay=60, factor=2, jitter=0.3)
+_WAITS: Final = BackoffConfig(min_delay=1, max_delay=30, factor=2, jitter=0.1)
 """Between attempts at one chat while Telegram, or the way there, is out of order."""
-_SHORTEST_WAIT: Final = 0.5
 _decoder: Final = msgspec.json.Decoder(AnyNotice)
 
 _log = logging.getLogger(__name__)
@@ -56,15 +60,19 @@ class TelegramNotifier:
     bot: Bot
     clock: Clock
     zone: ZoneInfo
-    waits: dict[int, Backoff] = field(default_factory=lambda: defaultdict(lambda: Backoff(_WAITS)))
+    waits: dict[int, Waits] = field(default_factory=lambda: defaultdict(lambda: Waits(_WAITS)))
     """By chat."""
 
-    async def send(self, message: Queued) -> int:
-        """Send, edit or reply; return the message's id in its chat. Raises `NotifyError`."""
+    async def send(self, message: Queued) -> int | None:
+        """Send, edit or reply; return the message's id in its chat, None if it is not known. Raises `NotifyError`."""
         shown = self._render(message)
         try:
             sent = await self._deliver(shown, message)
         except (TelegramAPIError, ClientDecodeError) as error:
+            if isinstance(error, ClientDecodeError) and _is_success(error.data):
+                # Sent, and told as no release known here tells it. Sent again, it would be sent for ever.
+                _log.warning("message %d is sent; what Telegram says of it is not understood", message.id)
+                return _message_id(error.data)
             raise self._notify_error(error, message) from error
         self.waits[message.chat_id].reset()
         return sent
@@ -78,11 +86,16 @@ class TelegramNotifier:
         try:
             return await self._write(shown, message)
         except TelegramBadRequest as error:
-            plain = Screen(text=cut(shown.text, _PLAIN_LIMIT), entities=[])
-            if plain == shown:
+            plain = Screen(text=cut(shown.text, _PLAIN_LIMIT), entities=[], keyboard=shown.keyboard)
+            if _says(error, _NO_CHAT) or (plain == shown and not shown.keyboard):
                 raise
             _log.warning("message %d is tried as plain text: %s", message.id, error.message)
+        try:
             return await self._write(plain, message)
+        except TelegramBadRequest:
+            if not plain.keyboard:
+                raise
+        return await self._write(Screen(text=plain.text, entities=[]), message)
 
     async def _write(self, shown: Screen, message: Queued) -> int:
         chat, target = _chat(message.chat), message.target_message
@@ -133,20 +146,28 @@ class TelegramNotifier:
     def _notify_error(self, error: TelegramAPIError | ClientDecodeError, message: Queued) -> NotifyError:
         match error:
             case TelegramMigrateToChat():
-                return NotifyError(error.message, moved_to=error.migrate_to_chat_id)
+                return NotifyError(mask(error.message), moved_to=error.migrate_to_chat_id)
             case TelegramRetryAfter():
-                return NotifyError(error.message, retry_after=float(error.retry_after))
-            case ClientDecodeError(original=ValidationError(), data={"ok": True}):
-                # Sent, and told in an unknown shape: trying again could send the same message for ever.
-                return NotifyError(error.message)
-            case _ if isinstance(error, _PERMANENT):
-                return NotifyError(error.message)
+                return NotifyError(mask(error.message), retry_after=float(error.retry_after))
+            case TelegramForbiddenError():
+                return NotifyError(mask(error.message), is_chat_lost=True)
+            case TelegramBadRequest() | TelegramEntityTooLarge():
+                return NotifyError(mask(error.message), is_chat_lost=_says(error, _NO_CHAT))
             case _:
-                wait = max(_SHORTEST_WAIT, next(self.waits[message.chat_id]))
-                return NotifyError(error.message, retry_after=wait)
+                return NotifyError(mask(error.message), retry_after=next(self.waits[message.chat_id]))
 
 
-def _says(error: TelegramBadRequest, phrases: tuple[str, ...]) -> bool:
+def _is_success(data: object) -> bool:
+    return isinstance(data, dict) and data.get("ok") is True
+
+
+def _message_id(data: dict[str, object]) -> int | None:
+    result = data.get("result")
+    found = result.get("message_id") if isinstance(result, dict) else None
+    return found if isinstance(found, int) and 0 < found < _IDS else None
+
+
+def _says(error: TelegramAPIError, phrases: tuple[str, ...]) -> bool:
     return any(phrase in error.message for phrase in phrases)
 
 

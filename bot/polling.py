@@ -23,10 +23,11 @@ from aiogram.exceptions import (
     TelegramUnauthorizedError,
 )
 from aiogram.methods import TelegramMethod
-from aiogram.utils.backoff import Backoff, BackoffConfig
+from aiogram.utils.backoff import BackoffConfig
 
 from bot.pulse import Pulse
 from bot.redaction import mask
+from bot.waiting import Waits
 from jobs.ports import Clock
 from jobs.store.database import Database
 
@@ -36,14 +37,15 @@ _ANSWER_PATIENCE: Final = 30
 """Seconds for the answer, beyond that."""
 _BATCH: Final = 100
 _KINDS: Final = ["message", "callback_query"]
-_OUTAGE: Final = BackoffConfig(min_delay=1, max_delay=30, factor=2, jitter=0.2)
-_CONFLICT: Final = BackoffConfig(min_delay=5, max_delay=60, factor=2, jitter=1)
+_OUTAGE: Final = BackoffConfig(min_delay=1, max_delay=30, factor=2, jitter=0.1)
+_CONFLICT: Final = BackoffConfig(min_delay=5, max_delay=60, factor=2, jitter=0.1)
 _OTHER_POLLER: Final = "another poller is running: each gets only some of the updates"
 _SETTLED: Final = 90.0
 """Seconds without a conflict after which the other poller is taken to be gone; longer than any wait after one."""
-_SHORTEST_WAIT: Final = 0.5
 _IDS: Final = 2**63
 """More than any id that the database takes."""
+_LONGEST_WAIT: Final = 3600.0
+"""Seconds, whatever Telegram asks for."""
 _SLOWLY: Final = 300.0
 """Seconds between two attempts with a token that is not accepted."""
 
@@ -79,13 +81,14 @@ class Polling:
     pulse: Pulse
     introduce: Callable[[], Awaitable[None]]
     """Run before the first poll, and after a webhook was found in the way."""
-    trouble: Trouble = field(default_factory=Trouble)
-    _is_introduced: bool = False
-    _offset: int | None = None
-    _conflict_at: float = 0
+    introduced: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """Set while it is known who the bot is, and that it may poll."""
+    trouble: Trouble = field(default_factory=Trouble, init=False)
+    _offset: int | None = field(default=None, init=False)
+    _conflict_at: float = field(default=0, init=False)
     """When another poller was last noticed."""
-    _outage: Backoff = field(default_factory=lambda: Backoff(_OUTAGE))
-    _conflict: Backoff = field(default_factory=lambda: Backoff(_CONFLICT))
+    _outage: Waits = field(default_factory=lambda: Waits(_OUTAGE), init=False)
+    _conflict: Waits = field(default_factory=lambda: Waits(_CONFLICT), init=False)
 
     async def __call__(self) -> None:
         """Poll for ever."""
@@ -96,17 +99,18 @@ class Polling:
     async def _attempt(self) -> float:
         """Poll once; return the seconds until the next poll."""
         try:
-            if not self._is_introduced:
+            if not self.introduced.is_set():
                 await self.introduce()
-                self._is_introduced = True
+                self.introduced.set()
             await self.poll(_LONG_POLL)
         except (TelegramAPIError, ClientDecodeError) as error:
             return self._wait_after(error)
         except Exception as error:  # noqa: BLE001 - whatever happens here, the guard goes on and fetching is tried again
             if await self.store.endure(error):
+                _log.error("the database cannot be used, going on in memory: %s", self.store.trouble)
                 return 0
             _log.exception("fetching updates failed; scans and stops go on")
-            return max(_SHORTEST_WAIT, next(self._outage))
+            return next(self._outage)
         self._note_success()
         return 0
 
@@ -115,6 +119,8 @@ class Polling:
         call = GetRawUpdates(offset=self._offset, limit=_BATCH, timeout=seconds, allowed_updates=_KINDS)
         updates = await self.bot(call, request_timeout=seconds + _ANSWER_PATIENCE)
         bodies = {update["update_id"]: _body(update) for update in updates if _has_id(update)}
+        if len(bodies) < len(updates):
+            _log.error("%d updates have no id, and are left out", len(updates) - len(bodies))
         if bodies:
             async with self.store.transaction() as tables:
                 await tables.inbox.add(self.bot.id, bodies, self.clock.now())
@@ -129,21 +135,21 @@ class Polling:
         match error:
             case TelegramRetryAfter():
                 self._note_trouble(f"Telegram asks to wait for {error.retry_after} s")
-                return error.retry_after
+                return min(error.retry_after, _LONGEST_WAIT)
             case TelegramConflictError() if "webhook" in error.message.lower():
-                self._is_introduced = False
+                self.introduced.clear()
                 self._note_trouble("a webhook is set, so nobody can poll; it is removed")
-                return max(_SHORTEST_WAIT, next(self._conflict))
+                return next(self._conflict)
             case TelegramConflictError():
                 self._conflict_at = self.clock.now()
                 self._note_trouble(_OTHER_POLLER, is_red=True)
-                return max(_SHORTEST_WAIT, next(self._conflict))
+                return next(self._conflict)
             case TelegramUnauthorizedError() | TelegramNotFound():
                 self._note_trouble("Telegram does not accept LOOPWARDEN_TOKEN", is_red=True)
                 return _SLOWLY
             case _:
                 self._note_trouble(f"Telegram cannot be reached: {mask(error.message)}")
-                return max(_SHORTEST_WAIT, next(self._outage))
+                return next(self._outage)
 
     def _note_trouble(self, words: str, *, is_red: bool = False) -> None:
         if is_red:
@@ -153,7 +159,7 @@ class Polling:
         self.trouble.words = words
 
     def _note_success(self) -> None:
-        if self.trouble.words == _OTHER_POLLER and self.clock.now() - self._conflict_at < _SETTLED:
+        if self.trouble.words == _OTHER_POLLER and 0 <= self.clock.now() - self._conflict_at < _SETTLED:
             # Two pollers cut each other off in turn, and every other poll works.
             return
         self.pulse.beat("poll")

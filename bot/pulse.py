@@ -12,7 +12,7 @@ from typing import Final
 FOLDER: Final = "pulse"
 """Within the data directory. A file's content is how many seconds old it may be."""
 PROBLEM: Final = ".problem"
-"""Suffix of a file that says why an activity will not work by itself again."""
+"""Suffix of a file that says why an activity does not work, where a person can do something about it."""
 
 
 class Pulse:
@@ -33,7 +33,7 @@ class Pulse:
             self._forget_problem(name)
 
     def fail(self, name: str, problem: str) -> None:
-        """Note that an activity does not work, and that waiting does not help."""
+        """Note why an activity does not work, where a person can do something about it."""
         with contextlib.suppress(OSError):
             (self._folder / f"{name}{PROBLEM}").write_text(f"{problem}\n")
 

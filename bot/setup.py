@@ -12,7 +12,7 @@ from aiogram.exceptions import (
 )
 from aiogram.types import Message, Update
 
-from bot.app import session_for
+from bot.session import session_for
 from bot.settings import TelegramSettings
 from bot.views.text import one_line
 

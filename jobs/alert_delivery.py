@@ -11,10 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from jobs.alert.notice import UndeliveredNotice
-from jobs.alert.outgoing import told
+from jobs.alert.outgoing import NOTICE, Outgoing, told
 from jobs.alert.pace import TELEGRAM_PACE, PacePolicy
 from jobs.ports import ChatState, Clock, Notifier, NotifyError, Queued, Store, Tables
 
+_CIRCLE: Final = 60.0
+"""Seconds until a chat is tried again that is said to have become itself."""
+_STILL_NEWS: Final = 86_400
+"""Seconds for which a message that was given up is sent after all, once its chat takes messages again."""
 _INTERRUPTED: Final = "the bot was stopped while it was being sent"
 
 _log = logging.getLogger(__name__)
@@ -52,7 +56,7 @@ class AlertDelivery:
         except NotifyError as error:
             await self._note(message, self._failure(message, error))
         except Exception as error:  # noqa: BLE001 - one message that breaks its rendering must not block the others
-            _log.exception("message %d cannot be rendered or sent", message.id)
+            _log.exception("message %d cannot be rendered", message.id)
             await self._note(message, self._failure(message, NotifyError(type(error).__name__)))
         else:
             await self._note(message, self._success(message, sent))
@@ -100,11 +104,15 @@ class AlertDelivery:
             async with self.store.transaction() as tables:
                 await write(tables)
 
-    def _success(self, message: Queued, sent: int) -> Callable[[Tables], Awaitable[None]]:
+    def _success(self, message: Queued, sent: int | None) -> Callable[[Tables], Awaitable[None]]:
         async def write(tables: Tables) -> None:
             await tables.outbox.mark_sent(message.id, sent, self.clock.now())
             chat = await self._hold(tables, message, 0)
-            await tables.chats.save(replace(chat, lost_at=None))
+            if chat.lost_at is not None:
+                await tables.chats.save(replace(chat, lost_at=None))
+                since = self.clock.now() - _STILL_NEWS
+                again = await tables.outbox.unpark(chat.id, since, await self._home(tables))
+                _log.info("chat %d takes messages again; %d are sent after all", chat.id, again)
 
         return write
 
@@ -112,17 +120,30 @@ class AlertDelivery:
         async def write(tables: Tables) -> None:
             if error.moved_to is not None:
                 await tables.outbox.put_back(message.id, str(error))
-                await self.follow(message.chat_id, error.moved_to)
+                await self._hold(
+                    tables, message, 0 if await self._leads_on(tables, message, error) else _CIRCLE
+                )
             elif error.retry_after is not None:
-                _log.warning("message %d not sent, again in %.1f s: %s", message.id, error.retry_after, error)
+                level = logging.DEBUG if str(error) == message.error else logging.WARNING
+                _log.log(
+                    level, "message %d not sent, again in %.1f s: %s", message.id, error.retry_after, error
+                )
                 await tables.outbox.put_back(message.id, str(error))
                 await self._hold(tables, message, error.retry_after)
             else:
                 _log.error("message %d to chat %s given up: %s", message.id, message.chat, error)
                 await tables.outbox.park(message.id, str(error))
-                await self._tell_others(tables, await self._hold(tables, message, 0), error)
+                await self._tell_others(tables, message, await self._hold(tables, message, 0), error)
 
         return write
+
+    async def _leads_on(self, tables: Tables, message: Queued, error: NotifyError) -> bool:
+        """Follow a chat to where it has moved, unless that would lead back to it."""
+        moved_to = f"{error.moved_to}"
+        if await tables.chats.current(moved_to) == f"{message.chat_id}":
+            return False
+        await self.follow(message.chat_id, int(moved_to))
+        return True
 
     async def _hold(self, tables: Tables, message: Queued, seconds: float) -> ChatState:
         """Let the chat of a message wait for its pace after an attempt, and at least so long."""
@@ -133,14 +154,23 @@ class AlertDelivery:
         await tables.chats.save(chat)
         return chat
 
-    async def _tell_others(self, tables: Tables, chat: ChatState, error: NotifyError) -> None:
-        """Alert every chat that takes messages, once until the lost one does again."""
-        if chat.lost_at is not None:
-            return
-        now = self.clock.now()
-        await tables.chats.save(replace(chat, lost_at=now))
-        notice = UndeliveredNotice(chat=f"{chat.id}", error=str(error))
-        for other in {await self._home(tables), *self.others}:
-            state = await tables.chats.get(int(other.partition("/")[0]))
-            if state.id != chat.id and state.lost_at is None:
+    async def _tell_others(
+        self, tables: Tables, message: Queued, chat: ChatState, error: NotifyError
+    ) -> None:
+        """Tell every other chat: once that this one takes no messages, and then what is urgent in its place."""
+        now, was_lost = self.clock.now(), chat.lost_at is not None
+        if error.is_chat_lost and not was_lost:
+            await tables.chats.save(replace(chat, lost_at=now))
+        notice = UndeliveredNotice(chat=f"{chat.id}", error=str(error), is_chat_lost=error.is_chat_lost)
+        for other in await self._others(tables, chat.id):
+            if not was_lost:
                 await tables.outbox.put(replace(told(notice), chat=other), now)
+            if error.is_chat_lost and message.urgent and message.kind == NOTICE:
+                copy = Outgoing(kind=NOTICE, body=message.body.encode(), chat=other, urgent=True)
+                await tables.outbox.put(copy, now)
+
+    async def _others(self, tables: Tables, chat_id: int) -> set[str]:
+        """Return the chats, but for this one, that take messages."""
+        lost = {chat_id, *(chat.id for chat in await tables.chats.lost())}
+        everywhere = {await self._home(tables), *self.others}
+        return {chat for chat in everywhere if int(chat.partition("/")[0]) not in lost}

@@ -291,7 +291,10 @@ class Queued:
     chat: str
     """`<chat id>` or `<chat id>/<topic id>`."""
     silent: int
+    urgent: int
     attempts: int
+    error: str | None
+    """What kept it from being sent the last time."""
     created_at: float
 
     @property
@@ -361,10 +364,11 @@ class Outbox(Protocol):
     async def next_at(self, now: float, home: str) -> float | None: ...
     async def lease(self, outgoing_id: int) -> None: ...
     async def leased(self, home: str) -> Sequence[Queued]: ...
-    async def mark_sent(self, outgoing_id: int, message: int, now: float) -> None: ...
+    async def mark_sent(self, outgoing_id: int, message: int | None, now: float) -> None: ...
     async def put_back(self, outgoing_id: int, error: str) -> None: ...
     async def park(self, outgoing_id: int, error: str) -> None: ...
     async def move(self, old: int, new: int, home: str) -> None: ...
+    async def unpark(self, chat_id: int, since: float, home: str) -> int: ...
 
 
 class Chats(Protocol):
@@ -372,6 +376,7 @@ class Chats(Protocol):
 
     async def get(self, chat_id: int) -> ChatState: ...
     async def save(self, chat: ChatState) -> None: ...
+    async def lost(self) -> Sequence[ChatState]: ...
     async def current(self, address: str) -> str: ...
 
 
@@ -447,18 +452,26 @@ class NotifyError(Exception):
     """A message was not sent.
 
     `retry_after`: seconds after which its chat may be tried again; None: trying again is useless.
-    `moved_to`: the chat's new id, to be tried instead.
+    `moved_to`: the chat's new id, to be tried instead. `is_chat_lost`: no other message would be taken, either.
     """
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, moved_to: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        moved_to: int | None = None,
+        is_chat_lost: bool = False,
+    ) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
         self.moved_to = moved_to
+        self.is_chat_lost = is_chat_lost
 
 
 class Notifier(Protocol):
     """Sends one message."""
 
-    async def send(self, message: Queued) -> int:
-        """Return the chat's id of the message; raise `NotifyError` if it was not sent."""
+    async def send(self, message: Queued) -> int | None:
+        """Return the chat's id of the message, None if it is not known; raise `NotifyError` if it was not sent."""
         ...

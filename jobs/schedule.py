@@ -16,8 +16,8 @@ from jobs.alert.notice import JobFailedNotice
 from jobs.alert.outgoing import told
 from jobs.ports import Clock, Store
 
-_PAUSE: Final = 1.0
-"""Seconds until a job that stands by is tried again after a failure."""
+_LONGEST_PAUSE: Final = 10.0
+"""Seconds until a job that stands by is tried again after many failures; after one it is a second."""
 _LONGEST_REST: Final = 10.0
 """Seconds after which a job that stands by looks, whatever it was told."""
 _PATIENCE: Final = 2.0
@@ -175,9 +175,8 @@ class Timetable:
             _log.info("job %s was cut short", timed.name)
             return None
         except Exception as error:  # noqa: BLE001 - whatever a job raises becomes durable here
-            _log.exception("job %s failed", timed.name)
             await self._note_failure(timed, error)
-            return _PAUSE
+            return min(_LONGEST_PAUSE, self._runs[timed.name].failures)
         else:
             self._runs[timed.name] = Runs(worked_at=started, took=self._clock.now() - started)
             if timed.worked:
@@ -200,6 +199,8 @@ class Timetable:
     async def _note_failure(self, timed: Timed | StandingBy, error: Exception) -> None:
         before = self._runs[timed.name]
         told_as = "; ".join(_leaves(error))
+        # The same again is said again, and not where it was each time.
+        _log.error("job %s failed: %s", timed.name, told_as, exc_info=told_as != before.error and error)
         failures = before.failures + 1
         self._runs[timed.name] = replace(before, failures=failures, error=told_as)
         if not timed.is_told or failures != _TOLD_AFTER:

@@ -114,17 +114,18 @@ class BadDays:
         method: str,
         *,
         status: int = 502,
-        page: str = PROXY_PAGE,
+        page: str | bytes = PROXY_PAGE,
         done: bool = False,
         chat: int | None = None,
         times: int = 1,
     ) -> None:
-        """A proxy answers, and not in JSON."""
+        """A proxy answers, in JSON or not; it says that it is in UTF-8."""
 
         async def show_page(work: Work) -> web.Response:
             if done:
                 await work()
-            return web.Response(status=status, text=page, content_type="text/html")
+            body = page.encode() if isinstance(page, str) else page
+            return web.Response(status=status, body=body, content_type="text/html", charset="utf-8")
 
         self._set(method, show_page, chat, times)
 

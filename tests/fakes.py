@@ -149,7 +149,7 @@ class ScriptedNotifier(Notifier):
     refusing: dict[int, Exception] = field(default_factory=dict)
     """What every sending to a chat ends with."""
 
-    async def send(self, message: Queued) -> int:
+    async def send(self, message: Queued) -> int | None:
         self.asked.set()
         await self.may_send.wait()
         if message.chat_id in self.hanging:

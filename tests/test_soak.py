@@ -22,13 +22,13 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 from aiogram import Bot
-from aiogram.client.session.aiohttp import AiohttpSession
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.utils.backoff import BackoffConfig
 
 from bot import notifier
 from bot.clock import SystemClock
 from bot.notifier import TelegramNotifier
+from bot.session import TelegramSession
 from jobs import schedule
 from jobs.alert.notice import JobFailedNotice
 from jobs.alert.outgoing import Mode, Outgoing
@@ -264,7 +264,7 @@ async def soaking(
     """A server in the weather of a seed, drawn for so many calls of each method in each chat."""
     print(f"seed {seed}")  # noqa: T201 - pytest shows it for a failure
     dice = Random(seed)  # noqa: S311 - weather
-    async with BotApi(chats=chats) as api, AiohttpSession(timeout=30) as session:
+    async with BotApi(chats=chats) as api, TelegramSession(timeout=30) as session:
         api.flood = FloodLimits(gap=pace.gap, most=pace.group_limit, window=pace.group_window, tolerance=0)
         session.api = TelegramAPIServer.from_base(api.url)
         weather = {
@@ -284,7 +284,7 @@ async def delivered(store: Database) -> None:
     async with asyncio.timeout(LONG):
         while True:
             changed = store.changed
-            if not (await store.reading.outbox.counts()).waiting:
+            if not (await store.reading.outbox.counts(0)).waiting:
                 return
             await changed.wait()
 
@@ -294,13 +294,14 @@ async def delivered(store: Database) -> None:
 
 async def check_last_words(soak: Soak, store: Database) -> None:
     """Every answer is there and answers its subject; every subject shows what was said of it last; nothing is given up."""
-    assert await store.reading.outbox.counts() == OutboxCounts(waiting=0, parked=0)
+    assert await store.reading.outbox.counts(0) == OutboxCounts(waiting=0, parked=0)
     shown = {(message.chat, message.id): message for message in soak.api.messages}
     heads: defaultdict[str, set[int]] = defaultdict(set)
     newest: dict[str, tuple[int, int, int]] = {}
     for number, row in soak.rows.items():
-        message = await store.reading.outbox.message_of(number)
-        assert message is not None
+        sent = await store.reading.outbox.sent(number)
+        assert sent is not None
+        message = sent.message
         if row.mode is Mode.REPLY:
             assert str(row.numbers[-1]) in NUMBER.findall(shown[row.chat, message].text)
             assert shown[row.chat, message].reply_to in heads[row.subject]
@@ -404,7 +405,6 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         notifier, "_WAITS", BackoffConfig(min_delay=0.02, max_delay=0.1, factor=2, jitter=0.005)
     )
-    monkeypatch.setattr(notifier, "_SHORTEST_WAIT", 0.01)
 
 
 @pytest.mark.parametrize("seed", range(3))

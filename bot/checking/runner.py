@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 from aiogram import Bot
 from aiogram.client.session.aiohttp import AiohttpSession
 
-from bot.app import session_for
 from bot.checking.chats import check_admin, check_chat
 from bot.checking.clock import check_clock, check_zone
 from bot.checking.configuration import (
@@ -25,6 +24,7 @@ from bot.checking.killers import check_killer
 from bot.checking.report import Report
 from bot.checking.watched import check_source, read_for_check
 from bot.clock import SystemClock
+from bot.session import session_for
 from jobs.ports import Clock
 
 LISTEN: Final = 5

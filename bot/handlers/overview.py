@@ -10,6 +10,9 @@ from bot.views.status import SourceStatus, Status
 from jobs.thrash.incident import IncidentStatus
 
 _SCAN = "thrash_scan"
+_DAY = 86_400
+_WORTH_TELLING = 60
+"""Seconds; the pace of a group may make a message wait so long."""
 
 
 def build_router() -> Router:
@@ -36,7 +39,7 @@ async def status(message: Message, desk: Desk) -> None:
 
 async def _status(desk: Desk, now: float) -> Status:
     runs = dict(desk.timetable.runs)
-    outbox = await desk.reading.outbox.counts()
+    outbox = await desk.reading.outbox.counts(now - _DAY)
     unclosed = await desk.reading.incidents.unclosed()
     unstopped = {IncidentStatus.STOP_FAILED, IncidentStatus.STILL_RUNNING}
     return Status(
@@ -51,7 +54,12 @@ async def _status(desk: Desk, now: float) -> Status:
         parked=outbox.parked,
         lost_chats={chat.id: chat.lost_at for chat in await desk.reading.chats.lost() if chat.lost_at},
         refused=desk.refusals.count,
-        set_aside=await desk.reading.inbox.count_set_aside(),
+        held_chats={
+            chat.id: chat.free_at
+            for chat in await desk.reading.chats.held(now)
+            if chat.free_at - now > _WORTH_TELLING
+        },
+        set_aside=await desk.reading.inbox.count_set_aside(now - _DAY),
         not_polling=desk.trouble.words,
     )
 

@@ -100,20 +100,20 @@ def _job_failed(notice: JobFailedNotice) -> Screen:
         lines(
             Bold(f"⚠️ The job {notice.job} fails again and again"),
             Code(clean(notice.error, 600)),
-            "It is tried again at its next beat; /status says whether it works.",
+            "It is tried again and again; /status says whether it works.",
         )
     )
 
 
 def _undelivered(notice: UndeliveredNotice) -> Screen:
+    chat = Code(clean(notice.chat, 40))
+    if not notice.is_chat_lost:
+        told = Text(Bold("⚠️ A message was given up"), ", for chat ", chat)
+        return screen(lines(told, Code(clean(notice.error, 300)), "/status counts what was given up."))
     return screen(
         lines(
-            Text(
-                Bold("⚠️ A message was given up: "),
-                "Telegram refuses it for chat ",
-                Code(clean(notice.chat, 40)),
-            ),
+            Text(Bold("⚠️ I can no longer write to chat "), chat),
             Code(clean(notice.error, 300)),
-            "/status counts what waits and what was given up. You are told once until that chat takes messages again.",
+            "What is about a stop comes here until I can again; the rest of the last day follows there then.",
         )
     )

@@ -47,12 +47,15 @@ class Status:
     """Open incidents whose agent could not be stopped."""
     waiting: int
     parked: int
+    """Given up in the last 24 hours."""
     lost_chats: Mapping[int, float]
     """Those that take no messages, with since when."""
+    held_chats: Mapping[int, float]
+    """Those that may not be written to yet, with until when."""
     refused: int
     """Updates from people or chats that may not command the bot."""
     set_aside: int
-    """Updates that could not be understood."""
+    """Updates of the last 24 hours that could not be handled."""
     not_polling: str | None
     """Why no updates come in, or not all."""
 
@@ -88,7 +91,14 @@ def stale_button() -> Screen:
 
 def ignored(age: float) -> Screen:
     """Answer a command that has been under way for so many seconds."""
-    return screen(Text(f"Ignored, {span(age)} old: send it again if you still want it."))
+    return screen(
+        Text(f"Ignored, {span(age)} old by this machine's clock: send it again if you still want it.")
+    )
+
+
+def not_yours() -> str:
+    """Answer a press by somebody who may not press."""
+    return "Only the admins of this bot may press that."
 
 
 def failed() -> Screen:
@@ -117,13 +127,17 @@ def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
             if state.unstopped
             else None,
             f"Incidents open: {state.open_incidents}",
-            f"Messages waiting: {state.waiting}, given up: {state.parked}",
+            f"Messages waiting: {state.waiting}, given up in 24 h: {state.parked}",
             *(
                 f"⚠️ Chat {chat} has taken no message since {moment(since, now, zone)}"
                 for chat, since in state.lost_chats.items()
             ),
+            *(
+                f"⏳ Chat {chat} is written to again at {moment(until, now, zone)}: Telegram wants it so, or fails"
+                for chat, until in state.held_chats.items()
+            ),
             f"Updates refused: {amount(state.refused)}" if state.refused else None,
-            f"Updates not understood, set aside: {amount(state.set_aside)}" if state.set_aside else None,
+            f"Updates set aside in 24 h, see the log: {amount(state.set_aside)}" if state.set_aside else None,
         )
     )
 

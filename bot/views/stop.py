@@ -102,7 +102,14 @@ def still_running(notice: StillRunningNotice, now: float, zone: ZoneInfo) -> Scr
 
 
 def confirmation(
-    session: Session, nonce: str, seconds: int, now: float, *, is_stopped: bool, is_dry_run: bool
+    session: Session,
+    nonce: str,
+    seconds: int,
+    now: float,
+    zone: ZoneInfo,
+    *,
+    is_stopped: bool,
+    is_dry_run: bool,
 ) -> Screen:
     """Ask whether to stop a session."""
     process = "" if session.pid is None else f", process {session.pid}"
@@ -112,7 +119,9 @@ def confirmation(
             Text("Source ", name(session.source), f", session {session.id}{process}"),
             "A dry run: nothing is really stopped." if is_dry_run else None,
             "It was stopped already and has made no call since." if is_stopped else None,
-            Text(f"Last call {span(now - session.last_ts)} ago. The button works once, for {seconds} s."),
+            Text(
+                f"Last call at {moment(session.last_ts, now, zone)}. The button works once, for {seconds} s."
+            ),
         ),
         [
             InlineKeyboardButton(

@@ -104,10 +104,11 @@ class JobFailedNotice(Notice, frozen=True, kw_only=True):
 
 
 class UndeliveredNotice(Notice, frozen=True, kw_only=True):
-    """A chat has refused a message for good; told to the others."""
+    """A message was given up, or a chat takes none any more; told to the other chats."""
 
     chat: str
     error: str
+    is_chat_lost: bool
 
 
 AnyNotice = (

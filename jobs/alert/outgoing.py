@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from jobs.alert.notice import Notice
 from jobs.thrash.incident import Incident
+
+NOTICE: Final = "notice"
+"""The kind of a message whose body is a notice."""
 
 
 class Mode(StrEnum):
@@ -35,7 +39,7 @@ class Outgoing:
     """`<chat id>` or `<chat id>/<topic id>`; None is the configured chat."""
     silent: bool = False
     urgent: bool = False
-    """About a stop: sent before whatever else waits for the chat."""
+    """Sent before whatever else waits for its chat: what is about a stop, and the first words after having been away."""
 
 
 def told(
@@ -49,7 +53,7 @@ def told(
 ) -> Outgoing:
     """Return the message that carries a notice to the configured chat; `kind` tells an incident's messages apart."""
     return Outgoing(
-        kind="notice",
+        kind=NOTICE,
         body=msgspec.json.encode(notice),
         mode=mode,
         subject=None if about is None else f"{kind}:{about.id}",

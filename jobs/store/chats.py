@@ -32,6 +32,11 @@ class SqlChats:
         """Return the chats that take no messages."""
         return await fetch(self._connection, ChatState, "SELECT * FROM chat WHERE lost_at IS NOT NULL")
 
+    async def held(self, now: float) -> Sequence[ChatState]:
+        """Return the chats that may not be written to yet."""
+        sql = "SELECT * FROM chat WHERE free_at > ?1 AND held_at <= ?1"
+        return await fetch(self._connection, ChatState, sql, (now,))
+
     async def current(self, address: str) -> str:
         """Return where a chat (`<chat id>` or `<chat id>/<topic id>`) is now: a group may have become another one."""
         first = here = int(address.partition("/")[0])

@@ -29,7 +29,7 @@ from jobs.store.stops import SqlStops
 FILE_NAME: Final = "loopwarden.sqlite3"
 _STORAGE_CODES: Final = DAMAGE_CODES | {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
-    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM),
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL),
 }
 """A lock that another process holds counts, too: by then it was waited for."""
 

@@ -11,6 +11,8 @@ from jobs.store.rows import fetch
 _REDELIVERED: Final = 2 * 86_400
 """Seconds for which a handled update is remembered: Telegram may deliver it again for one day."""
 
+_FORGOTTEN_AT_ONCE: Final = 1000
+
 
 class SqlInbox:
     """One row per update."""
@@ -20,8 +22,9 @@ class SqlInbox:
 
     async def add(self, bot_id: int, bodies: Mapping[int, str], now: float) -> None:
         """Keep the updates of one poll, by update id; those that are known already are left as they are."""
-        forget = "DELETE FROM inbox WHERE received_at < ? AND state = 'handled'"
-        await self._connection.execute(forget, (now - _REDELIVERED,))
+        forget = """DELETE FROM inbox WHERE id IN (
+                        SELECT id FROM inbox WHERE received_at < ? AND state = 'handled' LIMIT ?)"""
+        await self._connection.execute(forget, (now - _REDELIVERED, _FORGOTTEN_AT_ONCE))
         sql = """INSERT OR IGNORE INTO inbox (bot_id, update_id, body, received_at, state)
                  VALUES (?, ?, ?, ?, 'waiting')"""
         rows = [(bot_id, update_id, body, now) for update_id, body in bodies.items()]
@@ -39,12 +42,12 @@ class SqlInbox:
         await self._connection.execute(sql, (received_id,))
 
     async def set_aside(self, received_id: int, error: str) -> None:
-        """Keep an update that cannot be understood, for whoever wants to look at it."""
+        """Keep an update that cannot be handled, for whoever wants to look at it."""
         sql = "UPDATE inbox SET state = 'set_aside', error = ? WHERE id = ?"
         await self._connection.execute(sql, (error, received_id))
 
-    async def count_set_aside(self) -> int:
-        """Count the updates that could not be understood."""
-        sql = "SELECT count(*) FROM inbox WHERE state = 'set_aside'"
-        [(count,)] = await self._connection.execute_fetchall(sql)
+    async def count_set_aside(self, since: float) -> int:
+        """Count the updates that could not be handled, of those received since then."""
+        sql = "SELECT count(*) FROM inbox WHERE state = 'set_aside' AND received_at >= ?"
+        [(count,)] = await self._connection.execute_fetchall(sql, (since,))
         return int(count)

@@ -5,21 +5,27 @@ from dataclasses import dataclass
 
 import aiosqlite
 
-from jobs.alert.outgoing import Mode, Outgoing
+from jobs.alert.outgoing import NOTICE, Mode, Outgoing
 from jobs.ports import Queued
 from jobs.store.rows import fetch
 
 # The message that a later one edits or answers: its own, or the newest that its subject was sent as.
 _TARGET = """coalesce(o.target_message, (
     SELECT s.message FROM outbox s
-    WHERE s.subject = o.subject AND s.id < o.id AND s.mode <> 'reply' AND s.state = 'sent'
+    WHERE s.subject = o.subject AND s.id < o.id AND s.mode <> 'reply' AND s.state = 'sent' AND s.message IS NOT NULL
     ORDER BY s.id DESC LIMIT 1))"""
 
-_QUEUED = f"""o.id, o.kind, o.body, o.subject, o.mode, coalesce(o.chat, :home) AS chat, o.silent,
-    {_TARGET} AS target_message, o.attempts, o.created_at"""
+_QUEUED = f"""o.id, o.kind, o.body, o.subject, o.mode, coalesce(o.chat, :home) AS chat, o.silent, o.urgent,
+    {_TARGET} AS target_message, o.attempts, o.error, o.created_at"""
 
 _CHAT_ID = "CAST(coalesce({row}.chat, :home) AS INTEGER)"
 """An address is a chat's id, and perhaps a slash and a topic's, which SQLite does not read."""
+
+_PATIENCE = 5
+"""Attempts after which other urgent messages overtake one."""
+
+_CLOCK_SLACK = 1
+"""Seconds by which a clock is adjusted without having been set back."""
 
 _ALIVE = "state IN ('queued', 'sending')"
 """In the words of the index `outbox_waiting`: SQLite takes it for no others, and would read all that was ever sent."""
@@ -31,14 +37,20 @@ WHERE o.{_ALIVE} AND o.state = 'queued' AND {_CHAT_ID.format(row="o")} NOT IN (
     SELECT {_CHAT_ID.format(row="s")} FROM outbox s WHERE s.{_ALIVE} AND s.state = 'sending')"""  # noqa: S608 - constants
 
 # Whose clock was set back since it was held is free.
-_FREE = "(c.id IS NULL OR c.free_at <= :now OR c.held_at > :now + 1)"
+_FREE = f"(c.id IS NULL OR c.free_at <= :now OR c.held_at > :now + {_CLOCK_SLACK})"
 
 # What an urgent message edits or answers goes before it.
 _URGENT = """(o.urgent OR EXISTS (
     SELECT 1 FROM outbox u
     WHERE u.subject = o.subject AND u.id > o.id AND u.urgent AND u.state = 'queued'))"""
 
-_DUE = f"SELECT {_QUEUED} {_WAITING} AND {_FREE} ORDER BY {_URGENT} DESC, o.id LIMIT 1"
+# One urgent message that fails whatever is done must not keep the others from being read; its own answers wait with it.
+_TRIED = f"""(o.attempts >= {_PATIENCE} OR EXISTS (
+    SELECT 1 FROM outbox e
+    WHERE e.subject = o.subject AND e.id < o.id AND e.attempts >= {_PATIENCE} AND e.state = 'queued'))"""  # noqa: S608
+
+_DUE = f"""SELECT {_QUEUED} {_WAITING} AND {_FREE}
+ORDER BY {_URGENT} DESC, {_URGENT} AND {_TRIED}, o.id LIMIT 1"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +59,14 @@ class OutboxCounts:
 
     waiting: int
     parked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """As which message of its chat something was sent, and when."""
+
+    message: int
+    at: float
 
 
 class SqlOutbox:
@@ -91,8 +111,8 @@ class SqlOutbox:
         sql = f"SELECT {_QUEUED} FROM outbox o WHERE o.{_ALIVE} AND o.state = 'sending' ORDER BY o.id"  # noqa: S608 - constants
         return await fetch(self._connection, Queued, sql, {"home": home})
 
-    async def mark_sent(self, outgoing_id: int, message: int, now: float) -> None:
-        """Note a success and the chat's id of the message."""
+    async def mark_sent(self, outgoing_id: int, message: int | None, now: float) -> None:
+        """Note a success and the chat's id of the message, None if it is not known."""
         await self._set(outgoing_id, "state = 'sent', error = NULL, message = ?, sent_at = ?", message, now)
 
     async def put_back(self, outgoing_id: int, error: str) -> None:
@@ -113,18 +133,32 @@ class SqlOutbox:
                      WHERE {of_old} AND chat IS NOT NULL AND state IN ('queued', 'sending')"""  # noqa: S608
         await self._connection.execute(follow, values)
 
-    async def message_of(self, outgoing_id: int) -> int | None:
-        """Return the chat's id of a message that was sent."""
-        sql = "SELECT message FROM outbox WHERE id = ? AND state = 'sent'"
-        rows = await self._connection.execute_fetchall(sql, (outgoing_id,))
-        return next((message for (message,) in rows), None)
+    async def unpark(self, chat_id: int, since: float, home: str) -> int:
+        """Queue the notices again that were given up for a chat since then, but what was said anew; return how many."""
+        # What was said anew is sent, or waits: after it, the earlier word would be the last one.
+        sql = f"""UPDATE outbox SET state = 'queued'
+                  WHERE state = 'parked' AND kind = :kind AND created_at >= :since
+                      AND {_CHAT_ID.format(row="outbox")} = :chat
+                      AND (mode = 'reply' OR NOT EXISTS (
+                          SELECT 1 FROM outbox n
+                          WHERE n.subject = outbox.subject AND n.id > outbox.id AND n.mode <> 'reply'
+                              AND n.state <> 'parked'))"""  # noqa: S608
+        async with self._connection.execute(
+            sql, {"kind": NOTICE, "chat": chat_id, "since": since, "home": home}
+        ) as cursor:
+            return cursor.rowcount
 
-    async def counts(self) -> OutboxCounts:
-        """Count what waits and what was given up."""
+    async def sent(self, outgoing_id: int) -> Sent | None:
+        """Return as what and when a message was sent; None if it was not, or if its id in the chat is not known."""
+        sql = "SELECT message, sent_at AS at FROM outbox WHERE id = ? AND state = 'sent' AND message IS NOT NULL"
+        return next(iter(await fetch(self._connection, Sent, sql, (outgoing_id,))), None)
+
+    async def counts(self, since: float) -> OutboxCounts:
+        """Count what waits, and what was given up of the messages since then."""
         sql = """
             SELECT (SELECT count(*) FROM outbox WHERE state IN ('queued', 'sending')) AS waiting,
-                   (SELECT count(*) FROM outbox WHERE state = 'parked') AS parked"""
-        return (await fetch(self._connection, OutboxCounts, sql))[0]
+                   (SELECT count(*) FROM outbox WHERE state = 'parked' AND created_at >= ?) AS parked"""
+        return (await fetch(self._connection, OutboxCounts, sql, (since,)))[0]
 
     async def _waiting(self, edit: Outgoing) -> int | None:
         sql = f"""SELECT id FROM outbox WHERE {_ALIVE} AND state = 'queued' AND (

@@ -49,6 +49,8 @@ async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection)
     await target.execute("PRAGMA foreign_keys = OFF")
     await target.execute("BEGIN IMMEDIATE")
     try:
+        # Nobody sends by the leases of an earlier life; those of this one come from memory.
+        await target.execute("UPDATE outbox SET state = 'queued' WHERE state = 'sending'")
         for table in _LIVE:
             await _copy(source, target, table, "true")
         for table in ("confirmation", "stop", "incident"):
@@ -76,7 +78,14 @@ async def _is_copied(
 async def _copy(source: aiosqlite.Connection, target: aiosqlite.Connection, table: str, where: str) -> None:
     if table == "sqlite_sequence":
         await target.execute("DELETE FROM sqlite_sequence")
-    async with source.execute(f"SELECT * FROM {table} WHERE {where}") as rows:  # noqa: S608 - names from above
-        marks = ", ".join("?" * len(rows.description))
-        sql = f"INSERT OR REPLACE INTO {table} VALUES ({marks})"  # noqa: S608
-        await target.executemany(sql, await rows.fetchall())
+    # By name, since the file of another release may have other columns, or the same in another order.
+    names = ", ".join(await _columns(source, table) & await _columns(target, table))
+    rows = await source.execute_fetchall(f"SELECT {names} FROM {table} WHERE {where}")  # noqa: S608 - names from above
+    marks = ", ".join("?" * (names.count(",") + 1))
+    sql = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({marks})"  # noqa: S608
+    await target.executemany(sql, rows)
+
+
+async def _columns(connection: aiosqlite.Connection, table: str) -> set[str]:
+    rows = await connection.execute_fetchall(f"SELECT name FROM pragma_table_xinfo('{table}')")  # noqa: S608
+    return {f"{name}" for (name,) in rows}

@@ -129,8 +129,13 @@ class Room:
             await self.app.polling.poll(0)
         while await self.app.handling.handle_next():
             pass
+        await asyncio.gather(*self.app.handling.asides)
         await self.deliver()
         return self.shown[before:]
+
+    def forget_introduction(self) -> None:
+        """As at a start: the bot has yet to find out who it is."""
+        self.app.polling.introduced.clear()
 
     async def deliver(self) -> None:
         while await self.app.delivery.send_next():
@@ -178,6 +183,7 @@ async def open_room(
     console = before.console if before else ConsoleSession(shown.append, clock)
     settings = settings_for(folder, chat=chat, thrash=thrash)
     async with open_app(settings, session=console, clock=clock) as app:
+        app.polling.introduced.set()
         yield Room(folder=folder, app=app, console=console, clock=clock, shown=shown)
 
 

@@ -1,6 +1,7 @@
 """The bot as it runs: its beats, its polls, what keeps it from running and what does not."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,14 +13,18 @@ from aiogram.exceptions import (
     TelegramForbiddenError,
     TelegramMigrateToChat,
     TelegramNetworkError,
+    TelegramNotFound,
+    TelegramRetryAfter,
     TelegramUnauthorizedError,
 )
 from aiogram.methods import GetMe, SetMyCommands
 from pydantic import HttpUrl, SecretStr
 
-from bot.app import open_app, session_for
+from bot.app import open_app
 from bot.commands import COMMANDS
 from bot.console import PERSON
+from bot.pulse import FOLDER
+from bot.session import session_for
 from bot.settings import Chat, TelegramSettings
 from jobs.store.opening import StoreError
 from tests.bot.room import COLLEAGUE, GROUP, Intercepted, Room, open_room, settings_for
@@ -31,6 +36,7 @@ LONG = 60
 @asynccontextmanager
 async def running(room: Room) -> AsyncIterator[None]:
     """The bot at its beats, and stopped as by SIGTERM."""
+    room.forget_introduction()
     stop = asyncio.Event()
     ended = asyncio.ensure_future(room.app.run(stop))
     try:
@@ -62,6 +68,20 @@ async def test_it_scans_as_soon_as_it_runs_and_answers_commands(room: Room) -> N
         assert "1 file" in await answered(room, "/status")
 
 
+async def test_whatever_it_does_gives_signs_of_life(room: Room) -> None:
+    """So health turns red when scanning, fetching, handling or sending has stopped."""
+    signs = room.folder / "data" / FOLDER
+    assert {file.name for file in signs.iterdir()} == {"scan", "poll", "handling", "delivery"}
+    for file in signs.iterdir():
+        os.utime(file, (0, 0))
+    room.call(times=8)
+    async with running(room):
+        await room.console.wait_for(lambda shown: "going round in circles" in shown.text, seconds=LONG)
+        for _ in range(2):
+            await answered(room, "/start")
+    assert all(file.stat().st_mtime for file in signs.iterdir())
+
+
 async def test_its_menu_is_set_in_every_chat_that_it_obeys(tmp_path: Path) -> None:
     async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
         unknown = TelegramBadRequest(method=SetMyCommands(commands=[]), message="Bad Request: chat not found")
@@ -88,6 +108,7 @@ async def test_its_menu_is_set_in_every_chat_that_it_obeys(tmp_path: Path) -> No
 async def test_it_is_tried_again_and_said_in_the_log(
     room: Room, caplog: pytest.LogCaptureFixture, error: Exception, said: str
 ) -> None:
+    room.forget_introduction()
     tries = Intercepted(room, GetMe, error, times=2)
     room.console.type("/start")
     waits = [await room.app.polling._attempt() for _ in range(3)]
@@ -104,14 +125,19 @@ async def test_it_is_tried_again_and_said_in_the_log(
         TelegramBadRequest(method=SetMyCommands(commands=[]), message="Bad Request: chat not found"),
         TelegramForbiddenError(method=SetMyCommands(commands=[]), message="Forbidden: bot was blocked"),
         TelegramMigrateToChat(method=SetMyCommands(commands=[]), message="upgraded", migrate_to_chat_id=-1),
+        TelegramRetryAfter(method=SetMyCommands(commands=[]), message="Too Many Requests", retry_after=3600),
+        TelegramNotFound(method=SetMyCommands(commands=[]), message="Not Found"),
+        TelegramNetworkError(method=SetMyCommands(commands=[]), message="no route to host"),
+        ClientDecodeError("Failed to decode object", ValueError(), "<html>"),
     ],
-    ids=["unknown", "blocked", "moved"],
+    ids=["unknown", "blocked", "moved", "flood", "not found", "unreachable", "not Telegram"],
 )
 async def test_a_chat_that_takes_no_menu_does_not_keep_it_from_polling(
     tmp_path: Path, error: Exception
 ) -> None:
-    """Else one admin who has blocked the bot would make it deaf to all."""
+    """Else one admin who has blocked the bot would make it deaf to all, and a menu that comes too often, too."""
     async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        room.forget_introduction()
         menus = Intercepted(room, SetMyCommands, error, times=99)
         room.console.type("/start")
         assert await room.app.polling._attempt() == 0

@@ -10,10 +10,13 @@ import pytest
 from bot.commands import COMMANDS
 from bot.console import Shown
 from bot.settings import ThrashSettings
+from jobs.alert.outgoing import Outgoing
+from jobs.ports import ChatState
 from jobs.store.database import FILE_NAME
 from jobs.thrash.policy import OnDetection
-from tests.bot.room import AGENT, WATCHLIST, Room, open_room
+from tests.bot.room import AGENT, COLLEAGUE, WATCHLIST, Room, open_room
 
+DAY = 86_400
 TAKES_AN_ID = [command.name for command in COMMANDS if command.argument]
 
 
@@ -217,8 +220,31 @@ async def test_status_says_that_all_is_well(room: Room) -> None:
         "Last scan 42 s ago (12:00:00), took 0.00 s",
         "Source gateway: 1 file, 2 sessions, on detection stop",
         "Incidents open: 0",
-        "Messages waiting: 0, given up: 0",
+        "Messages waiting: 0, given up in 24 h: 0",
     ]
+
+
+async def test_status_counts_what_was_given_up_in_the_last_day(room: Room) -> None:
+    async with room.app.handling.desk.store.transaction() as tables:
+        outgoing = Outgoing(kind="screen", body=b"{}", chat=f"{COLLEAGUE.id}")
+        await tables.outbox.park(await tables.outbox.put(outgoing, room.clock.time), "no")
+    room.clock.go_on(DAY)
+    assert "given up in 24 h: 1" in (await room.ask("/status")).text
+    room.clock.go_on(1)
+    assert "given up in 24 h: 0" in (await room.ask("/status")).text
+
+
+async def test_status_names_the_chats_that_have_to_wait_for_long(room: Room) -> None:
+    """Not those that only wait for their pace, which may take a minute."""
+    held_at = room.clock.time
+    async with room.app.handling.desk.store.transaction() as tables:
+        for chat, seconds in ((COLLEAGUE.id, 3600.0), (-100777, 60.0)):
+            await tables.chats.save(ChatState(id=chat, held_at=held_at, free_at=held_at + seconds))
+    waits = f"⏳ Chat {COLLEAGUE.id} is written to again at 13:00:00: Telegram wants it so, or fails"
+    answer = await room.ask("/status")
+    assert [line for line in lines(answer) if "is written to again" in line] == [waits]
+    room.clock.go_on(3600)
+    assert "is written to again" not in (await room.ask("/status")).text
 
 
 async def test_status_before_the_first_scan_says_so(room: Room) -> None:

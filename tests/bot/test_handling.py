@@ -39,6 +39,8 @@ NEW_GROUP = -100456
 NOT_YOURS = "Only the admins of this bot may press that."
 HELLO = "Loopwarden watches the agents"
 FAILED = "⚠️ That failed; the log says why."
+SET_ASIDE = "Updates set aside in 24 h, see the log: 1"
+MOST_ASIDES = 5
 
 UGLY = ugly("/help me", user=PERSON.id, chat=PERSON.id)
 NOT_FOR_THE_PARSER = {"lone surrogate", "lone surrogate in a name", "nested novelty"}
@@ -60,20 +62,21 @@ def sent(room: Room, text: str, *, ago: float, chat: int = PERSON.id, **fields: 
     return Update(update_id=next(UPDATE_IDS), message=message)
 
 
-def said(update_id: int, text: str) -> Json:
+def said(update_id: int, text: str, *, at: float | None = None) -> Json:
+    """A message of right now, or as of `at`."""
     person, chat = (
         {"id": PERSON.id, "is_bot": False, "first_name": "You"},
         {"id": PERSON.id, "type": "private"},
     )
-    message = {"message_id": update_id, "date": now(), "chat": chat, "from": person, "text": text}
+    message = {"message_id": update_id, "date": int(at or now()), "chat": chat, "from": person, "text": text}
     return {"update_id": update_id, "message": message}
 
 
-async def receive(room: Room, *updates: Json) -> None:
-    """Put updates into the inbox as they are, received as soon as they were sent."""
+async def receive(room: Room, *updates: Json, at: float | None = None) -> None:
+    """Put updates into the inbox as they are, received right now or at another time."""
     async with room.app.handling.desk.store.transaction() as tables:
         bodies = {update["update_id"]: json.dumps(update) for update in updates}
-        await tables.inbox.add(room.app.bot.id, bodies, now())
+        await tables.inbox.add(room.app.bot.id, bodies, at or now())
 
 
 async def states(room: Room) -> dict[int, str]:
@@ -95,6 +98,11 @@ def refuse_answers(room: Room, where: str) -> None:
         file.execute(
             f"CREATE TRIGGER refused BEFORE INSERT ON outbox WHEN {where} BEGIN SELECT RAISE(ABORT, 'no'); END"
         )
+
+
+def refuse_no_more(room: Room) -> None:
+    with closing(sqlite3.connect(room.folder / "data" / FILE_NAME)) as file, file:
+        file.execute("DROP TRIGGER refused")
 
 
 class CutShort(BaseMiddleware):
@@ -157,12 +165,22 @@ async def test_an_ugly_update_is_dealt_with_and_those_around_it_are_handled(room
 async def test_what_was_set_aside_is_counted_in_status_and_named_in_the_log_without_its_words(
     room: Room, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await receive(room, {"update_id": 1, "message": {"text": "a secret"}}, said(2, "/status"))
-    [status] = await room.answers()
+    await receive(room, {"update_id": 901, "message": {"text": "a secret"}}, at=room.clock.time)
+    status = await room.ask("/status")
     assert status.text.startswith("🟡")
-    assert "Updates not understood, set aside: 1" in status.text
-    assert "update 1 is set aside: message.message_id: missing; " in caplog.text
+    assert SET_ASIDE in status.text
+    assert "update 901 is set aside: message.message_id: missing; " in caplog.text
     assert "a secret" not in caplog.text
+
+
+async def test_what_was_set_aside_a_day_ago_is_no_news(room: Room) -> None:
+    await receive(room, {"update_id": 901, "message": {}}, at=room.clock.time)
+    room.clock.go_on(24 * 60 * MINUTE)
+    assert SET_ASIDE in (await room.ask("/status")).text
+    room.clock.go_on(1)
+    status = await room.ask("/status")
+    assert status.text.startswith("🟢")
+    assert "set aside" not in status.text
 
 
 async def test_what_was_set_aside_is_kept_for_who_wants_to_look_at_it(room: Room) -> None:
@@ -192,15 +210,40 @@ async def test_a_handler_that_raises_has_handled_its_update(
     assert "a handler failed" in caplog.text
 
 
+async def test_a_handler_that_raises_has_done_nothing(room: Room, spawn_agent: SpawnAgent) -> None:
+    """What is said of it is true: the stop is not ordered, and the button that was to order it still works."""
+    agent = spawn_agent()
+    room.call(pid=agent.pid)
+    await room.scan()
+    question = await room.ask("/kill 1")
+    refuse_answers(room, "NEW.body LIKE '%stop was ordered%'")
+    [failed] = await room.press(question, "Stop it")
+    assert failed.text.startswith(FAILED)
+    await room.run("agent_stop")
+    assert agent.poll() is None
+    refuse_no_more(room)
+    [ordered] = await room.press(question, "Stop it")
+    assert ordered.text == "⏳ The stop was ordered; the report follows."
+    await room.stop_agents()
+    assert agent.wait(10) == -15
+
+
 async def test_where_not_even_the_failure_can_be_told_the_update_is_set_aside(
     room: Room, caplog: pytest.LogCaptureFixture
 ) -> None:
-    refuse_answers(room, "NEW.target_message = 1")
-    await receive(room, said(1, "/help"), said(2, "/status"))
-    [status] = await room.answers()
-    assert "Updates not understood, set aside: 1" in status.text
-    assert await states(room) == {1: "set_aside", 2: "handled"}
-    assert "update 1 cannot be handled" in caplog.text
+    """At the third attempt: what has kept it from being handled may have passed before."""
+    refuse_answers(room, "NEW.target_message = 901")
+    at = room.clock.time
+    await receive(room, said(901, "/help", at=at), said(902, "/start", at=at), at=at)
+    for _ in range(2):
+        with pytest.raises(sqlite3.IntegrityError):
+            await room.app.handling.handle_next()
+        assert await states(room) == {901: "waiting", 902: "waiting"}
+    [hello] = await room.answers()
+    assert hello.text.startswith(HELLO)
+    assert await states(room) == {901: "set_aside", 902: "handled"}
+    assert SET_ASIDE in (await room.ask("/status")).text
+    assert "update 901 cannot be handled" in caplog.text
 
 
 async def test_a_file_that_fails_is_done_without(room: Room) -> None:
@@ -208,8 +251,8 @@ async def test_a_file_that_fails_is_done_without(room: Room) -> None:
     store = room.app.handling.desk.store
     await receive(room, said(1, "/status"))
     await store._opened.writer.execute("PRAGMA query_only = ON")
-    with pytest.raises(sqlite3.OperationalError):
-        await room.app.handling.handle_next()
+    standing_by = {job.name: job for job in room.app.timetable._standing_by}
+    await room.app.timetable.run(standing_by["update_handling"])
     assert store.trouble
     [status] = await room.answers()
     assert "set aside" not in status.text
@@ -263,17 +306,21 @@ async def test_what_is_delivered_once_more_is_not_answered_once_more(room: Room)
     assert len(room.shown) == 1
 
 
-async def test_nothing_is_lost_while_the_bot_cannot_find_out_its_name(room: Room) -> None:
-    """A command may be addressed to it; so with the network down at the start everything waits."""
+async def test_nothing_is_handled_until_it_is_known_who_the_bot_is_and_then_all_is(room: Room) -> None:
+    """A command may be addressed to it by name; so with the network down at the start everything waits."""
     error = TelegramNetworkError(method=GetMe(), message="no route to host")
     tries = Intercepting(room, GetMe, [error, ClientDecodeError("not JSON", ValueError(), "<html>")])
+    room.forget_introduction()
     room.console.type("/help@loopwarden_bot")
     await fetch(room)
     for _ in range(2):
-        assert await room.app.handling() is None
+        assert await room.app.polling._attempt() > 0
+        assert await room.app.handling()
+        assert not await room.app.handling.handle_next()
         assert await states(room) == {1: "waiting"}
-    [answer] = await room.answers()
-    assert "Commands" in answer.text
+    room.console.type("/start")
+    assert await room.app.polling._attempt() == 0
+    assert [shown.text.split()[0] for shown in await room.answers()] == ["Commands", "Loopwarden"]
     assert len(tries.calls) == 3
 
 
@@ -304,7 +351,7 @@ class Intercepting(BaseRequestMiddleware):
     ) -> Response[TelegramType]:
         if isinstance(method, self._kind):
             self.calls.append(method)
-            self.waiting.append((await self._room.app.handling.desk.reading.outbox.counts()).waiting)
+            self.waiting.append((await self._room.app.handling.desk.reading.outbox.counts(0)).waiting)
             # Whoever wants to write can.
             async with self._room.app.handling.desk.store.transaction():
                 pass
@@ -351,18 +398,107 @@ async def test_a_press_that_cannot_be_answered_counts_and_is_not_answered_again(
     assert len(answering.calls) == 1
 
 
+async def test_a_press_waits_two_seconds_for_its_answer_at_most(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything else waits with it."""
+    [alert] = await room.thrash()
+    waits: list[int | None] = []
+    make_request = room.console.make_request
+
+    async def noted(
+        bot: Bot,
+        method: TelegramMethod[TelegramType],
+        timeout: int | None = None,  # noqa: ASYNC109 - aiogram's seam
+    ) -> TelegramType:
+        if isinstance(method, AnswerCallbackQuery):
+            waits.append(timeout)
+        return await make_request(bot, method, timeout)
+
+    monkeypatch.setattr(room.console, "make_request", noted)
+    await room.press(alert, "Details")
+    await room.press(alert, "Details", person=STRANGER)
+    assert waits == [2, 2]
+
+
+# ── presses of those who may not ──────────────────────────────────────────────────────────────────
+
+
+class HeldAnswers(BaseRequestMiddleware):
+    """Keeps the answers to presses under way until they may go on, and notes what had become of every update."""
+
+    def __init__(self, room: Room) -> None:
+        self.seen: list[tuple[str | None, dict[int, str]]] = []
+        self.may_go_on = asyncio.Event()
+        self._room = room
+        room.console.middleware(self)
+
+    async def __call__(
+        self,
+        make_request: NextRequestMiddlewareType[TelegramType],
+        bot: Bot,
+        method: TelegramMethod[TelegramType],
+    ) -> Response[TelegramType]:
+        if isinstance(method, AnswerCallbackQuery):
+            self.seen.append((method.text, await states(self._room)))
+            await self.may_go_on.wait()
+        return await make_request(bot, method)
+
+
 async def test_who_presses_in_vain_in_the_group_is_told_that_only_admins_may(tmp_path: Path) -> None:
-    """In the answer to the press, which nobody else sees; elsewhere there is not even that."""
+    """In the answer to the press, which nobody else sees."""
     async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
         [alert] = await room.thrash()
         answering = Intercepting(room, AnswerCallbackQuery)
         assert await room.press(alert, "Kill", person=STRANGER) == []
         assert [call.text for call in answering.calls] == [NOT_YOURS]
-        alert.chat = -100999
-        assert await room.press(alert, "Kill", person=STRANGER) == []
-        assert await room.press(alert, "Kill") == []
-        assert len(answering.calls) == 1
+        assert "Updates refused: 1" in (await room.ask("/status")).text
+
+
+async def test_a_press_that_is_refused_elsewhere_is_answered_without_a_word(tmp_path: Path) -> None:
+    """The button stops spinning, and that is all: whoever presses there learns nothing of this bot."""
+    async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        [alert] = await room.thrash()
+        answering = Intercepting(room, AnswerCallbackQuery)
+        for chat, person in ((-100999, STRANGER), (-100999, PERSON), (STRANGER.id, STRANGER)):
+            alert.chat = chat
+            assert await room.press(alert, "Kill", person=person) == []
+        assert [call.text for call in answering.calls] == [None] * 3
         assert "Updates refused: 3" in (await room.ask("/status")).text
+
+
+async def test_strangers_who_press_hold_up_nobody(tmp_path: Path) -> None:
+    """Their presses are over before they are answered, a few at a time; the rest gets no answer, and no line forms."""
+    async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        [alert] = await room.thrash()
+        answers = HeldAnswers(room)
+        for _ in range(MOST_ASIDES + 3):
+            room.console.press(alert, "Kill", person=STRANGER)
+        room.console.type("/start")
+        await fetch(room)
+        async with asyncio.timeout(60):
+            while await room.app.handling.handle_next():
+                pass
+            await room.deliver()
+        assert room.shown[-1].text.startswith(HELLO)
+        assert set((await states(room)).values()) == {"handled"}
+        answers.may_go_on.set()
+        await room.answers()
+        assert [text for text, _ in answers.seen] == [NOT_YOURS] * MOST_ASIDES
+        assert answers.seen[0][1][2] == "handled"
+        await room.press(alert, "Kill", person=STRANGER)
+        assert len(answers.seen) == MOST_ASIDES + 1
+
+
+async def test_a_refused_press_whose_answer_fails_is_over_all_the_same(tmp_path: Path) -> None:
+    async with open_room(tmp_path, chat=Chat(id=GROUP)) as room:
+        [alert] = await room.thrash()
+        late = TelegramBadRequest(method=AnswerCallbackQuery(callback_query_id="1"), message=LATE)
+        answering = Intercepting(room, AnswerCallbackQuery, [late])
+        assert await room.press(alert, "Kill", person=STRANGER) == []
+        assert await room.answers() == []
+        assert len(answering.calls) == 1
+        assert set((await states(room)).values()) == {"handled"}
 
 
 # ── commands that were long under way ─────────────────────────────────────────────────────────────
@@ -372,7 +508,7 @@ async def test_an_old_kill_is_answered_and_does_nothing(room: Room) -> None:
     room.call()
     await room.scan()
     [answer] = await room.receive(sent(room, "/kill 1", ago=3 * MINUTE))
-    assert answer.text == "Ignored, 3 min old: send it again if you still want it."
+    assert answer.text == "Ignored, 3 min old by this machine's clock: send it again if you still want it."
     assert answer.reply_to == 900
     sql = "SELECT count(*) FROM confirmation"
     assert [*map(tuple, await room.app.handling.desk.reading.connection.execute_fetchall(sql))] == [(0,)]
@@ -382,7 +518,7 @@ async def test_an_old_kill_is_answered_and_does_nothing(room: Room) -> None:
 
 async def test_an_old_question_is_answered_up_to_ten_minutes(room: Room) -> None:
     [answer] = await room.receive(sent(room, "/status", ago=11 * MINUTE))
-    assert answer.text == "Ignored, 11 min old: send it again if you still want it."
+    assert answer.text == "Ignored, 11 min old by this machine's clock: send it again if you still want it."
     room.clock.go_on(1)
     [answer] = await room.receive(sent(room, "/status", ago=9 * MINUTE))
     assert "Loopwarden, up" in answer.text

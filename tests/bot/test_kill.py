@@ -62,7 +62,7 @@ async def test_kill_asks_before_anything_is_done(room: Room, agent: Agent) -> No
         assert question.text.splitlines() == [
             "Stop worker-3?",
             f"Source gateway, session 1, process {agent.pid}",
-            "Last call 12 s ago. The button works once, for 60 s.",
+            "Last call at 12:00:00. The button works once, for 60 s.",
         ]
         assert list(question.buttons) == ["Stop it", "Cancel"]
     assert await lives(room, agent)
@@ -233,8 +233,36 @@ async def test_a_made_up_nonce_is_refused(room: Room, agent: Agent) -> None:
     question = await asked(room, agent)
     question.buttons["Forged"] = re.sub(r"^c:[^:]+", "c:AAAAAAAAAAAAAAAA", question.buttons["Stop it"])
     [answer] = await room.press(question, "Forged")
-    assert answer.text == UNKNOWN
+    assert (answer.text, answer.reply_to) == (UNKNOWN, question.id)
+    assert "Stop it" in question.buttons
     assert await lives(room, agent)
+
+
+async def test_a_made_up_nonce_under_an_alert_leaves_the_alert_as_it_is(room: Room, agent: Agent) -> None:
+    """As the button of a question whose row was deleted since: what the alert says and offers is worth more."""
+    [alert] = await room.thrash(pid=agent.pid)
+    before = replace(alert)
+    alert.buttons = {**alert.buttons, "Forged": "c:AAAAAAAAAAAAAAAA:1"}
+    [answer] = await room.press(alert, "Forged")
+    assert (answer.text, answer.reply_to) == (UNKNOWN, alert.id)
+    assert (alert.text, alert.edits) == (before.text, before.edits)
+    assert await lives(room, agent)
+
+
+async def test_the_minute_begins_when_the_question_arrives(room: Room, agent: Agent) -> None:
+    """It may have waited for its chat; nobody could press it before."""
+    room.call(pid=agent.pid)
+    await room.scan()
+    room.clock.go_on(12)
+    assert await heard(room, "/kill 1", messages=0) == []
+    room.clock.go_on(100)
+    [question] = await heard(room)
+    assert "Last call at 12:00:00." in question.text
+    room.clock.go_on(60)
+    [answer] = await room.press(question, "Stop it")
+    assert answer.text == ORDERED
+    await room.stop_agents()
+    assert agent.wait(10) == -15
 
 
 async def test_a_question_outlives_a_restart_of_the_bot(tmp_path: Path, agent: Agent) -> None:

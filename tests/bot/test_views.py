@@ -145,7 +145,7 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
         BackNotice, since=moments, back_at=moments, incidents=st.lists(incidents, max_size=12).map(tuple)
     ),
     JobFailedNotice: st.builds(JobFailedNotice, job=st.just("thrash_scan"), error=foreign),
-    UndeliveredNotice: st.builds(UndeliveredNotice, chat=foreign, error=foreign),
+    UndeliveredNotice: st.builds(UndeliveredNotice, chat=foreign, error=foreign, is_chat_lost=st.booleans()),
 }
 notices = st.one_of(*NOTICES.values())
 runs = st.builds(Runs, worked_at=st.none() | moments, took=st.floats(0, 1e4), failures=counts, error=foreign)
@@ -170,6 +170,7 @@ states = st.builds(
     waiting=counts,
     parked=counts,
     lost_chats=st.dictionaries(ids | ids.map(lambda chat: -chat), moments, max_size=5),
+    held_chats=st.dictionaries(ids | ids.map(lambda chat: -chat), moments, max_size=5),
     refused=counts,
     set_aside=counts,
     not_polling=st.none() | texts(300),
@@ -185,6 +186,7 @@ WELL = Status(
     waiting=0,
     parked=0,
     lost_chats={},
+    held_chats={},
     refused=0,
     set_aside=0,
     not_polling=None,
@@ -270,7 +272,9 @@ def test_words_that_lead_nowhere_are_repeated_safely(words: str, found: Sequence
 @few
 @given(about=sessions, is_stopped=st.booleans())
 def test_the_question_before_a_stop_is_safe(about: Session, *, is_stopped: bool) -> None:
-    assert_safe(stop.confirmation(about, "A" * 16, 60, NOW, is_stopped=is_stopped, is_dry_run=is_stopped))
+    assert_safe(
+        stop.confirmation(about, "A" * 16, 60, NOW, UTC_ZONE, is_stopped=is_stopped, is_dry_run=is_stopped)
+    )
 
 
 @few
@@ -298,23 +302,54 @@ def test_what_becomes_of_the_database_is_told(told: StorageNotice, said: str) ->
     assert said in notice.render(told, NOW, UTC_ZONE).text
 
 
-def test_a_chat_that_takes_no_message_is_told_to_the_others() -> None:
-    told = UndeliveredNotice(chat="-100123", error="Forbidden: bot was blocked by the user")
-    first, why, _ = notice.render(told, NOW, UTC_ZONE).text.splitlines()
-    assert first == "⚠️ A message was given up: Telegram refuses it for chat -100123"
-    assert why == "Forbidden: bot was blocked by the user"
+@pytest.mark.parametrize(
+    ("is_chat_lost", "said"),
+    [
+        (
+            True,
+            [
+                "⚠️ I can no longer write to chat -100123",
+                "Bad Request: no",
+                "What is about a stop comes here until I can again; the rest of the last day follows there then.",
+            ],
+        ),
+        (
+            False,
+            [
+                "⚠️ A message was given up, for chat -100123",
+                "Bad Request: no",
+                "/status counts what was given up.",
+            ],
+        ),
+    ],
+    ids=["chat", "message"],
+)
+def test_what_cannot_be_said_in_a_chat_is_told_to_the_others(said: list[str], *, is_chat_lost: bool) -> None:
+    """Whether it is the chat or one message, and what becomes of it."""
+    told = UndeliveredNotice(chat="-100123", error="Bad Request: no", is_chat_lost=is_chat_lost)
+    assert notice.render(told, NOW, UTC_ZONE).text.splitlines() == said
 
 
 @pytest.mark.parametrize(
     ("fields", "light", "said"),
     [
-        ({}, "🟢", "Messages waiting: 0, given up: 0"),
-        ({"waiting": 7}, "🟢", "Messages waiting: 7, given up: 0"),
-        ({"parked": 2}, "🟡", "Messages waiting: 0, given up: 2"),
+        ({}, "🟢", "Messages waiting: 0, given up in 24 h: 0"),
+        ({"waiting": 7}, "🟢", "Messages waiting: 7, given up in 24 h: 0"),
+        ({"parked": 2}, "🟡", "Messages waiting: 0, given up in 24 h: 2"),
         ({"lost_chats": {-100123: NOW - 60}}, "🟡", "⚠️ Chat -100123 has taken no message since 11:59:00"),
         ({"lost_chats": {1: 0, 7: NOW - 60}}, "🟡", "⚠️ Chat 7 has taken no message since 11:59:00"),
+        (
+            {"held_chats": {-100123: NOW + 61, 7: NOW + 86_400}},
+            "🟢",
+            "⏳ Chat 7 is written to again at 2100-05-02 12:00: Telegram wants it so, or fails",
+        ),
+        (
+            {"held_chats": {-100123: NOW + 61, 7: NOW + 86_400}},
+            "🟢",
+            "⏳ Chat -100123 is written to again at 12:01:01: Telegram wants it so, or fails",
+        ),
         ({"refused": 1234}, "🟢", "Updates refused: 1\u202f234"),
-        ({"set_aside": 1}, "🟡", "Updates not understood, set aside: 1"),
+        ({"set_aside": 1}, "🟡", "Updates set aside in 24 h, see the log: 1"),
         ({"not_polling": "another poller is running"}, "🟡", "⚠️ another poller is running"),
         ({"not_polling": "a" * 500}, "🟡", f"⚠️ {'a' * 199}…"),
         ({"not_polling": "x", "unstopped": 1}, "🔴", "⚠️ x"),
@@ -332,7 +367,7 @@ def test_status_says_nothing_of_what_there_is_none_of() -> None:
         "🟢 Loopwarden, up 1 min",
         "Last scan 0 s ago (12:00:00), took 0.00 s",
         "Incidents open: 0",
-        "Messages waiting: 0, given up: 0",
+        "Messages waiting: 0, given up in 24 h: 0",
     ]
 
 
@@ -340,7 +375,10 @@ def test_status_says_nothing_of_what_there_is_none_of() -> None:
     ("age", "told"), [(121, "2 min 1 s"), (180, "3 min"), (36_000, "10 h"), (1e10, "115740 d 17 h")]
 )
 def test_a_command_that_came_too_late_is_answered_with_its_age(age: float, told: str) -> None:
-    assert status.ignored(age).text == f"Ignored, {told} old: send it again if you still want it."
+    assert (
+        status.ignored(age).text
+        == f"Ignored, {told} old by this machine's clock: send it again if you still want it."
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Delivery: nothing is lost, nothing overtakes, no chat is written to faster than it may be."""
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
@@ -34,10 +35,13 @@ class TimedChat(ScriptedNotifier):
 
     clock: HandClock
     moments: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    is_understood: bool = True
+    """Whether what it says of a message that was sent makes sense."""
 
-    async def send(self, message: Queued) -> int:
+    async def send(self, message: Queued) -> int | None:
         self.moments[message.chat_id].append(self.clock.now())
-        return await ScriptedNotifier.send(self, message)
+        sent = await ScriptedNotifier.send(self, message)
+        return sent if self.is_understood else None
 
 
 class Post:
@@ -102,7 +106,7 @@ class Post:
         return set(alerts)
 
     async def counts(self) -> OutboxCounts:
-        return await self.store.reading.outbox.counts()
+        return await self.store.reading.outbox.counts(0)
 
 
 def _notice(body: str) -> object:
@@ -126,7 +130,18 @@ def busy(retry_after: float = 5) -> NotifyError:
     return NotifyError("too many requests", retry_after=retry_after)
 
 
-BLOCKED = NotifyError("the bot was blocked")
+BLOCKED = NotifyError("the bot was blocked", is_chat_lost=True)
+REJECTED = NotifyError("BUTTON_DATA_INVALID")
+"""One message, for good; the chat takes others."""
+DAY = 86_400
+
+
+def lost(chat: str, error: str = "the bot was blocked") -> UndeliveredNotice:
+    return UndeliveredNotice(chat=chat, error=error, is_chat_lost=True)
+
+
+def given_up(chat: str, error: str = "BUTTON_DATA_INVALID") -> UndeliveredNotice:
+    return UndeliveredNotice(chat=chat, error=error, is_chat_lost=False)
 
 
 # ── sent ──────────────────────────────────────────────────────────────────────────────────────────
@@ -138,6 +153,21 @@ async def test_what_is_due_is_sent_oldest_first_and_once(post: Post) -> None:
     await post.deliver_all()
     await post.deliver_all()
     assert post.sent == ["0", "1", "2"]
+    assert await post.counts() == OutboxCounts(waiting=0, parked=0)
+
+
+async def test_a_message_whose_id_is_not_known_is_sent_and_what_is_said_of_it_later_is_said_anew(
+    post: Post,
+) -> None:
+    await post.put("alert", subject="incident:1")
+    post.chat.is_understood = False
+    await post.deliver_all()
+    post.chat.is_understood = True
+    await post.put("step 2", Mode.EDIT, subject="incident:1")
+    await post.put("stopped", Mode.REPLY, subject="incident:1")
+    await post.deliver_all()
+    assert post.sent == ["alert", "step 2", "stopped"]
+    assert [message.target_message for message in post.chat.sent] == [None, None, 2]
     assert await post.counts() == OutboxCounts(waiting=0, parked=0)
 
 
@@ -325,7 +355,7 @@ async def test_every_chat_has_a_pace_of_its_own(post: Post) -> None:
 async def test_an_attempt_that_failed_counts(post: Post) -> None:
     """Telegram may count it, too."""
     await post.put("alert")
-    post.chat.failures += [busy(0), BLOCKED]
+    post.chat.failures += [busy(0), REJECTED]
     await post.put("next")
     await post.deliver_all()
     assert post.chat.moments == {int(HOME): [NOON, NOON + 1, NOON + 2]}
@@ -376,7 +406,7 @@ async def test_a_clock_that_is_set_back_keeps_no_chat_waiting(post: Post) -> Non
 async def test_what_can_never_be_sent_is_given_up_and_holds_up_nothing(post: Post) -> None:
     await post.put("to nobody")
     await post.put("next")
-    post.chat.failures.append(NotifyError("chat not found"))
+    post.chat.failures.append(REJECTED)
     await post.deliver_all()
     assert post.sent == ["next"]
     assert await post.counts() == OutboxCounts(waiting=0, parked=1)
@@ -495,6 +525,15 @@ async def test_a_message_that_stayed_in_the_old_place_is_sent_anew(post: Post) -
     ]
 
 
+async def test_two_chats_that_are_said_to_have_become_each_other_are_tried_now_and_then(post: Post) -> None:
+    """And not in a circle without end: whenever that is over, what waits arrives."""
+    await post.put("alert")
+    post.chat.failures += [moved(-3003), moved(int(HOME)), moved(int(HOME))]
+    await post.deliver_all()
+    assert post.sent_to("-3003") == post.sent == ["alert"]
+    assert post.chat.moments == {int(HOME): [NOON], -3003: [NOON, NOON + 60, NOON + 120]}
+
+
 async def test_a_chat_is_followed_when_it_says_itself_that_it_has_moved(post: Post) -> None:
     """Said again, it changes nothing: what was sent to the new place since then can be edited."""
     await post.put("alert", subject="incident:1")
@@ -532,23 +571,56 @@ async def test_the_others_hear_once_of_a_chat_that_takes_no_messages(watched_pos
         await watched_post.put(f"{n}", chat="11")
     watched_post.chat.refusing[11] = BLOCKED
     await watched_post.deliver_all()
-    lost = UndeliveredNotice(chat="11", error="the bot was blocked")
-    assert watched_post.alerts == {(HOME, lost), ("12", lost)}
+    assert watched_post.alerts == {(HOME, lost("11")), ("12", lost("11"))}
     assert len(watched_post.sent) == 2
     assert await watched_post.counts() == OutboxCounts(waiting=0, parked=3)
 
 
 async def test_they_hear_of_it_again_when_it_had_taken_one_in_between(watched_post: Post) -> None:
     for reason in ("the bot was blocked", "user is deactivated"):
-        watched_post.chat.refusing[11] = NotifyError(reason)
+        watched_post.chat.refusing[11] = NotifyError(reason, is_chat_lost=True)
         for _ in range(2):
             await watched_post.put("lost", chat="11")
         await watched_post.deliver_all()
         del watched_post.chat.refusing[11]
         await watched_post.put("taken", chat="11")
         await watched_post.deliver_all()
-    told = [UndeliveredNotice(chat="11", error=why) for why in ("the bot was blocked", "user is deactivated")]
+    told = [lost("11", why) for why in ("the bot was blocked", "user is deactivated")]
     assert watched_post.alerts == {(chat, notice) for chat in (HOME, "12") for notice in told}
+
+
+async def test_the_others_hear_of_every_message_that_was_given_up_for_its_own_sake(
+    watched_post: Post,
+) -> None:
+    """The chat goes on; it is not lost, and hears nothing of it itself."""
+    reasons = ["BUTTON_DATA_INVALID", "message is too long"]
+    for reason in reasons:
+        await watched_post.put(reason, chat="11", urgent=True)
+        watched_post.chat.refusing[11] = NotifyError(reason)
+        await watched_post.deliver_all()
+    watched_post.chat.refusing.clear()
+    await watched_post.put("next", chat="11")
+    await watched_post.deliver_all()
+    told = [given_up("11", reason) for reason in reasons]
+    assert watched_post.alerts == {(chat, notice) for chat in (HOME, "12") for notice in told}
+    assert watched_post.sent_to("11") == ["next"]
+    assert (await watched_post.store.reading.chats.get(11)).lost_at is None
+    assert await watched_post.counts() == OutboxCounts(waiting=0, parked=2)
+
+
+async def test_of_a_lost_chat_a_message_that_is_given_up_for_its_own_sake_is_no_news(
+    watched_post: Post,
+) -> None:
+    await watched_post.put("first", chat="11")
+    await watched_post.put("second", chat="11")
+    watched_post.chat.failures.append(BLOCKED)
+    await watched_post.deliver()
+    before = await watched_post.store.reading.chats.get(11)
+    assert before.lost_at == NOON
+    watched_post.chat.refusing[11] = REJECTED
+    await watched_post.deliver_all()
+    assert {notice for _, notice in watched_post.alerts} == {lost("11")}
+    assert (await watched_post.store.reading.chats.get(11)).lost_at == NOON
 
 
 async def test_a_chat_that_is_only_busy_is_not_lost(watched_post: Post) -> None:
@@ -564,12 +636,12 @@ async def test_a_lost_chat_hears_nothing_of_itself_or_of_another(store: Database
     post.chat.refusing = {int(HOME): BLOCKED, 11: BLOCKED}
     await post.put("alert")
     await post.deliver_all()
-    lost = {UndeliveredNotice(chat=chat, error="the bot was blocked") for chat in (HOME, "11")}
-    assert post.alerts == {("12", notice) for notice in lost}
+    told = {("12", lost(HOME)), ("12", lost("11"))}
+    assert post.alerts == told
     await post.put("answer", chat="12")
     post.chat.refusing[12] = BLOCKED
     await post.deliver_all()
-    assert post.alerts == {("12", notice) for notice in lost}
+    assert post.alerts == told
     assert await post.counts() == OutboxCounts(waiting=0, parked=3)
 
 
@@ -595,8 +667,121 @@ async def test_what_cannot_be_rendered_is_told_by_the_kind_of_its_error(watched_
     await watched_post.put("broken")
     watched_post.chat.failures.append(KeyError("a secret of somebody"))
     await watched_post.deliver_all()
-    lost = UndeliveredNotice(chat=HOME, error="KeyError")
-    assert watched_post.alerts == {(admin, lost) for admin in ADMINS}
+    assert watched_post.alerts == {(admin, given_up(HOME, "KeyError")) for admin in ADMINS}
+
+
+# ── in place of a chat that takes no messages ─────────────────────────────────────────────────────
+
+
+async def test_what_is_about_a_stop_is_told_to_the_others_while_its_chat_is_lost(watched_post: Post) -> None:
+    """From the message on that found out; what is not urgent is not, and the news of the loss comes first."""
+    watched_post.chat.refusing[int(HOME)] = BLOCKED
+    await watched_post.put("alert")
+    await watched_post.put("stopped", urgent=True)
+    await watched_post.put("digest")
+    await watched_post.deliver_all()
+    await watched_post.put("stopped again", Mode.REPLY, subject="incident:1", urgent=True)
+    await watched_post.deliver_all()
+    assert watched_post.alerts == {(admin, lost(HOME)) for admin in ADMINS}
+    for admin in ADMINS:
+        said = [body for body in watched_post.sent_to(admin) if _notice(body) is None]
+        assert said == ["stopped", "stopped again"]
+    copies = [message for message in watched_post.chat.sent if message.body == "stopped again"]
+    assert {(copy.mode, copy.subject, copy.target_message) for copy in copies} == {(Mode.SEND, None, None)}
+
+
+async def test_an_answer_to_a_person_is_nobody_elses(watched_post: Post) -> None:
+    """However urgent: its buttons are for one chat."""
+    watched_post.chat.refusing[11] = BLOCKED
+    question = Outgoing(kind="screen", body=b"Stop worker-3?", chat="11", urgent=True)
+    async with watched_post.store.transaction() as tables:
+        await tables.outbox.put(question, NOON)
+    await watched_post.deliver_all()
+    assert {_notice(body) for body in watched_post.sent} == {lost("11")}
+
+
+async def test_what_is_told_in_place_of_one_lost_chat_goes_to_no_other_lost_one(watched_post: Post) -> None:
+    """Nor round and round between them; home hears it where it is now."""
+    await watched_post.deliver.follow(int(HOME), -3003)
+    watched_post.chat.refusing = {11: BLOCKED, 12: BLOCKED}
+    for admin in ADMINS:
+        await watched_post.put("hello", chat=admin)
+    await watched_post.deliver_all()
+    await watched_post.put("stopped", chat="11", urgent=True)
+    await watched_post.deliver_all()
+    assert watched_post.sent_to("-3003")[-1] == "stopped"
+    assert watched_post.sent.count("stopped") == 1
+
+
+# ── a chat that takes messages again ──────────────────────────────────────────────────────────────
+
+
+async def test_a_chat_that_takes_messages_again_gets_what_was_given_up_for_it_in_the_last_day(
+    watched_post: Post,
+) -> None:
+    """In its order, once; what was about a stop, too, which only the others had heard."""
+    watched_post.chat.refusing[11] = BLOCKED
+    await watched_post.put("too old", chat="11")
+    await watched_post.deliver_all()
+    watched_post.clock.go_on(DAY)
+    for body, urgent in (("alert", False), ("stopped", True)):
+        await watched_post.put(body, chat="11", urgent=urgent)
+    await watched_post.put("of another chat", chat=OTHER)
+    await watched_post.deliver_all()
+    del watched_post.chat.refusing[11]
+    await watched_post.put("hello again", chat="11")
+    watched_post.clock.go_on(5)
+    await watched_post.deliver_all()
+    assert watched_post.sent_to("11") == ["hello again", "stopped", "alert"]
+    assert await watched_post.counts() == OutboxCounts(waiting=0, parked=1)
+    await watched_post.put("goodbye", chat="11")
+    await watched_post.deliver_all()
+    assert watched_post.sent_to("11") == ["hello again", "stopped", "alert", "goodbye"]
+
+
+async def test_a_chat_that_was_never_lost_gets_nothing_a_second_time(watched_post: Post) -> None:
+    """What Telegram rejects for its own sake it would reject again."""
+    await watched_post.put("rejected", chat="11")
+    watched_post.chat.failures.append(REJECTED)
+    await watched_post.put("next", chat="11")
+    await watched_post.deliver_all()
+    assert watched_post.sent_to("11") == ["next"]
+    assert await watched_post.counts() == OutboxCounts(waiting=0, parked=1)
+
+
+async def test_a_chat_that_takes_messages_again_does_not_hear_the_first_word_last(
+    watched_post: Post,
+) -> None:
+    """What has been said anew meanwhile is not followed by what was said before it; an answer is not said anew."""
+    watched_post.chat.refusing[int(HOME)] = BLOCKED
+    await watched_post.put("step 1", subject="incident:1")
+    await watched_post.put("step 1 of another", subject="incident:2")
+    await watched_post.put("stopped", Mode.REPLY, subject="incident:1")
+    await watched_post.deliver_all()
+    await watched_post.put("step 2 of another", Mode.EDIT, subject="incident:2")
+    await watched_post.deliver_all()
+    watched_post.chat.refusing.clear()
+    await watched_post.put("step 2", Mode.EDIT, subject="incident:1")
+    await watched_post.deliver_all()
+    assert watched_post.sent_to(HOME) == ["step 2", "step 1 of another", "stopped", "step 2 of another"]
+    assert [message.target_message for message in watched_post.chat.sent[-2:]] != [None, None]
+
+
+# ── what the log says ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_error_that_comes_again_and_again_is_one_line_in_the_log(
+    post: Post, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until it is another one; for who looks closely all are there."""
+    caplog.set_level(logging.DEBUG, "jobs.alert_delivery")
+    await post.put("alert")
+    why = ["no route to host"] * 3 + ["Bad Gateway"] * 2 + ["no route to host"]
+    post.chat.failures += [NotifyError(each, retry_after=1) for each in why]
+    await post.deliver_all()
+    failed = [record for record in caplog.records if "not sent" in record.getMessage()]
+    assert [record.levelno == logging.WARNING for record in failed] == [True, *[False] * 2, True, False, True]
+    assert {record.levelno for record in failed} == {logging.WARNING, logging.DEBUG}
 
 
 # ── cut short ─────────────────────────────────────────────────────────────────────────────────────
@@ -629,7 +814,8 @@ async def test_a_message_whose_sending_was_cut_short_is_sent_after_the_next_star
         pytest.param(None, ["alert", "next"], id="sent"),
         pytest.param(busy(), ["alert", "next"], id="busy"),
         pytest.param(moved(-3003), ["alert", "next"], id="moved"),
-        pytest.param(BLOCKED, ["next"], id="given up"),
+        pytest.param(REJECTED, ["next"], id="given up"),
+        pytest.param(BLOCKED, ["next", "alert"], id="lost and found"),
     ],
 )
 async def test_what_became_of_a_message_is_noted_though_the_file_fails_meanwhile(
@@ -684,7 +870,7 @@ class CrashingChat(TimedChat):
 
     crash: str = ""
 
-    async def send(self, message: Queued) -> int:
+    async def send(self, message: Queued) -> int | None:
         if self.crash == "crash before":
             raise _Crash
         sent = await TimedChat.send(self, message)

@@ -1,6 +1,7 @@
 """The timetable: jobs run at once and at their beat, and a failure of one is nobody else's."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -98,7 +99,7 @@ async def change(store: Database) -> None:
 def _no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing happens merely because time goes by."""
     monkeypatch.setattr(schedule, "_LONGEST_REST", HOUR)
-    monkeypatch.setattr(schedule, "_PAUSE", HOUR)
+    monkeypatch.setattr(schedule, "_LONGEST_PAUSE", HOUR)
     monkeypatch.setattr(schedule, "_PATIENCE", HOUR)
 
 
@@ -385,19 +386,49 @@ async def test_a_job_that_stands_by_and_fails_is_tried_again_after_a_pause(
     store: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """And is told the third time running, as any other."""
-    monkeypatch.setattr(schedule, "_PAUSE", SOON)
+    monkeypatch.setattr(schedule, "_LONGEST_PAUSE", SOON)
     look = Look(job=Job(failures=[OSError(f"attempt {n}") for n in range(1, 5)]))
     async with running(store, look.standing_by()) as timetable:
         await look.job.has_begun(5)
     assert timetable.runs["look"] == Runs(worked_at=NOON)
     assert await told(store) == [JobFailedNotice(job="look", error="OSError: attempt 3")]
-    assert caplog.messages.count("job look failed") == 4
+    assert caplog.messages == [f"job look failed: OSError: attempt {n}" for n in range(1, 5)]
+
+
+async def test_a_job_that_stands_by_pauses_the_longer_the_more_often_it_has_failed(store: Database) -> None:
+    """Up to ten seconds, and from one again once it has worked."""
+    look = Look(job=Job(failures=[OSError("no")] * 12))
+    timetable, entry = Timetable([], store, HandClock()), look.standing_by()
+    timetable.stand_by(entry)
+    assert [await timetable.run(entry) for _ in range(12)] == [*range(1, 11), 10, 10]
+    assert await timetable.run(entry) is None
+    look.job.failures = [OSError("no")]
+    assert await timetable.run(entry) == 1
+
+
+async def test_where_it_failed_is_logged_when_it_fails_otherwise_than_before(
+    store: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That it fails again, and why, is said each time; also the same is new after it has worked."""
+    job = Job(failures=[OSError(why) for why in ("no", "no", "no", "full", "no")])
+    entry = timed(job)
+    timetable = Timetable([entry], store, HandClock())
+    for _ in range(6):
+        await timetable.run(entry)
+    job.failures = [OSError("no")]
+    await timetable.run(entry)
+    records = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert [record.getMessage() for record in records] == [
+        f"job job failed: OSError: {why}" for why in ("no", "no", "no", "full", "no", "no")
+    ]
+    assert [bool(record.exc_info) for record in records] == [True, False, False, True, True, True]
 
 
 @no_hurry
 async def test_a_job_that_stands_by_and_fails_does_not_try_again_at_once(store: Database) -> None:
     failing, looking = Look(job=Job(failures=[OSError("no")])), Look(waits=[SOON] * 5)
-    async with running(store, failing.standing_by(name="failing"), looking.standing_by()):
+    async with running(store, failing.standing_by(name="failing"), looking.standing_by()) as timetable:
+        timetable._runs["failing"] = Runs(failures=int(HOUR))
         await looking.job.has_begun(6)
         assert failing.job.runs == 1
         await change(store)
@@ -407,7 +438,7 @@ async def test_a_job_that_stands_by_and_fails_does_not_try_again_at_once(store: 
 async def test_the_job_that_delivers_alerts_makes_none_when_it_stands_by(
     store: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schedule, "_PAUSE", SOON)
+    monkeypatch.setattr(schedule, "_LONGEST_PAUSE", SOON)
     look = Look(job=Job(failures=[OSError("no")] * 5))
     async with running(store, look.standing_by(is_told=False)):
         await look.job.has_begun(6)

@@ -103,7 +103,7 @@ async def test_what_is_over_and_old_is_deleted(world: World, retention: Retentio
     assert await world.incidents() == []
     assert await world.store.reading.stops.in_state(StopState.OVER) == []
     assert await world.store.reading.sessions.newest(0, 9) == []
-    assert await world.store.reading.outbox.message_of(1) is None
+    assert await world.store.reading.outbox.sent(1) is None
 
 
 async def test_what_is_younger_stays(world: World, retention: Retention) -> None:

@@ -35,6 +35,18 @@ async def test_the_chats_that_take_no_messages_are_known(store: Database) -> Non
     assert await store.reading.chats.lost() == [lost]
 
 
+async def test_the_chats_that_may_not_be_written_to_yet_are_known(store: Database) -> None:
+    """Not those that seem to be only because the clock was set back."""
+    held = replace(GROUP, free_at=NOON + 37)
+    async with store.transaction() as tables:
+        await tables.chats.save(held)
+        await tables.chats.save(replace(GROUP, id=100, free_at=NOON))
+    assert await store.reading.chats.held(NOON) == [held]
+    assert await store.reading.chats.held(NOON + 36.9) == [held]
+    assert await store.reading.chats.held(NOON + 37) == []
+    assert await store.reading.chats.held(NOON - 1) == []
+
+
 @pytest.mark.parametrize("address", ["-100", "-100/17", "100", "100/17"])
 async def test_a_chat_that_has_not_moved_is_where_it_was(store: Database, address: str) -> None:
     assert await store.reading.chats.current(address) == address

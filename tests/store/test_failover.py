@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import aiosqlite
@@ -14,6 +15,9 @@ from jobs.alert.outgoing import Mode, Outgoing
 from jobs.alert.pace import Pace
 from jobs.ports import ChatState, Session, Stop, StopState
 from jobs.store.database import FILE_NAME, Database, is_storage_failure, open_database
+from jobs.store.opening import open_memory
+from jobs.store.outbox import Sent, SqlOutbox
+from jobs.store.spare import bring_back, copy_live_rows
 from tests.fakes import HOME, NOON
 from tests.store.rows import a_session, an_incident
 
@@ -132,7 +136,7 @@ async def test_a_message_that_was_sent_meanwhile_is_not_sent_again(store: Databa
             await tables.outbox.mark_sent(waiting, 77, NOON)
     assert await store.recover()
     assert await store.reading.outbox.due(NOON, HOME) is None
-    assert await store.reading.outbox.message_of(waiting) == 77
+    assert await store.reading.outbox.sent(waiting) == Sent(message=77, at=NOON)
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
@@ -164,13 +168,13 @@ async def test_no_update_is_handed_out_twice_or_never(
         await _in_trouble(store)
         await deliver(1, 2, 3, 4, 5)
         handled += [await handle(), await handle()]
-        assert await store.reading.inbox.count_set_aside() == 1
+        assert await store.reading.inbox.count_set_aside(NOON) == 1
     assert await store.recover()
     await deliver(1, 2, 3, 4, 5)
     handled += [await handle()]
     assert handled == [1, 3, 4, 5]
     assert await store.reading.inbox.next(BOT) is None
-    assert await store.reading.inbox.count_set_aside() == 1
+    assert await store.reading.inbox.count_set_aside(NOON) == 1
 
 
 async def test_what_is_known_of_chats_is_known_without_the_file_and_again_with_it(
@@ -419,3 +423,34 @@ def _fill(ballast: Path) -> None:
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
+
+
+async def test_a_lease_of_an_earlier_life_keeps_no_chat_waiting_once_the_file_is_back(tmp_path: Path) -> None:
+    """Killed while sending, started without its file: when the file comes back nobody is sending that message."""
+    async with open_database(tmp_path) as store, store.transaction() as tables:
+        queued = await tables.outbox.put(Outgoing(kind="notice", body=b"{}"), NOON)
+        await tables.outbox.lease(queued)
+    memory = await open_memory()
+    async with open_database(tmp_path) as store:
+        await bring_back(memory.writer, store._opened.writer)
+        due = await store.reading.outbox.due(NOON, HOME)
+    await memory.close()
+    assert due
+    assert due.id == queued
+
+
+async def test_what_waits_in_the_file_of_an_earlier_release_is_taken_along(tmp_path: Path) -> None:
+    """Upgraded onto a full disk: the file cannot be brought up to date, and its columns are other ones."""
+    first = resources.files("jobs.store").joinpath("migrations", "0001_first.sql").read_text()
+    memory = await open_memory()
+    async with aiosqlite.connect(tmp_path / "old.sqlite3") as old:
+        await old.executescript(first)
+        await old.execute(
+            """INSERT INTO outbox (kind, body, mode, silent, created_at, state, not_before, attempts)
+               VALUES ('notice', '{}', 'send', 0, 1, 'queued', 0, 0)"""
+        )
+        await copy_live_rows(old, memory.writer)
+    due = await SqlOutbox(memory.reader).due(NOON, HOME)
+    await memory.close()
+    assert due
+    assert due.body == "{}"

@@ -175,13 +175,22 @@ async def test_the_updates_of_another_bot_are_not_handed_out(store: Database) ->
 async def test_an_update_that_is_not_understood_is_kept_and_counted_and_holds_up_nothing(
     store: Database,
 ) -> None:
-    assert await store.reading.inbox.count_set_aside() == 0
+    assert await store.reading.inbox.count_set_aside(NOON) == 0
     await add(store, 7, 8)
     await set_aside(store, "message.chat: missing")
-    assert await store.reading.inbox.count_set_aside() == 1
+    assert await store.reading.inbox.count_set_aside(NOON) == 1
     assert await waiting(store) == "8 new"
     assert await rows(store, "body") == ["7 new", "8 new"]
     assert await rows(store, "error") == ["message.chat: missing", None]
+
+
+async def test_only_what_came_lately_is_counted_as_set_aside(store: Database) -> None:
+    """By when it was received."""
+    for update in (7, 8):
+        await add(store, update, now=NOON + update)
+        await set_aside(store)
+    counted = [await store.reading.inbox.count_set_aside(NOON + since) for since in (7, 8, 9)]
+    assert counted == [2, 1, 0]
 
 
 async def test_an_update_that_was_set_aside_is_not_handed_out_again(store: Database) -> None:
@@ -189,7 +198,7 @@ async def test_an_update_that_was_set_aside_is_not_handed_out_again(store: Datab
     await set_aside(store)
     await add(store, 7, body="again")
     assert await waiting(store) is None
-    assert await store.reading.inbox.count_set_aside() == 1
+    assert await store.reading.inbox.count_set_aside(NOON) == 1
 
 
 # ── old rows ──────────────────────────────────────────────────────────────────────────────────────
@@ -205,4 +214,4 @@ async def test_old_updates_are_deleted_whatever_became_of_them(store: Database) 
         assert await tables.delete_older_than(NOON) == 0
         assert await tables.delete_older_than(NOON + 1) == 2
     assert await rows(store, "update_id") == [8]
-    assert await store.reading.inbox.count_set_aside() == 0
+    assert await store.reading.inbox.count_set_aside(NOON) == 0

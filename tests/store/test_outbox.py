@@ -5,7 +5,7 @@ import pytest
 from jobs.alert.outgoing import Mode, Outgoing
 from jobs.ports import ChatState, Queued
 from jobs.store.database import Database, Tables
-from jobs.store.outbox import OutboxCounts
+from jobs.store.outbox import OutboxCounts, Sent
 from tests.fakes import HOME, NOON
 from tests.store.conftest import Undone
 
@@ -203,6 +203,41 @@ async def test_what_an_urgent_message_answers_goes_before_it(store: Database, un
     ]
 
 
+async def tried(store: Database, queued: int, times: int) -> None:
+    async with store.transaction() as tables:
+        for _ in range(times):
+            await tables.outbox.put_back(queued, "Bad Gateway")
+
+
+@pytest.mark.parametrize(("times", "is_overtaken"), [(4, False), (5, True)])
+async def test_an_urgent_message_that_fails_again_and_again_holds_up_no_other_urgent_one(
+    store: Database, undone: Undone, *, times: int, is_overtaken: bool
+) -> None:
+    """It may be the only one that fails; what is not urgent still waits for it."""
+    digest, failing, other = await put(
+        store, plain("digest"), plain("failing", urgent=True), plain("stopped", urgent=True)
+    )
+    assert digest < failing < other
+    await tried(store, failing, times)
+    urgent = ["stopped", "failing"] if is_overtaken else ["failing", "stopped"]
+    assert await due(undone) == [*urgent, "digest"]
+
+
+@pytest.mark.parametrize("is_urgent", [False, True])
+async def test_what_fails_again_and_again_is_not_overtaken_by_its_own_answers(
+    store: Database, undone: Undone, *, is_urgent: bool
+) -> None:
+    """But with them by other urgent messages."""
+    alert, *_ = await put(
+        store,
+        message("alert", urgent=is_urgent),
+        message("stopped", Mode.REPLY, urgent=True),
+        plain("another", urgent=True),
+    )
+    await tried(store, alert, 5)
+    assert await due(undone) == ["another", "alert", "stopped"]
+
+
 async def test_what_an_urgent_message_that_was_sent_had_answered_is_not_urgent_any_more(
     store: Database, undone: Undone
 ) -> None:
@@ -276,6 +311,18 @@ async def test_a_chat_is_free_when_the_clock_was_set_back(store: Database, undon
     assert await due(undone, NOON - 3600) == ["alert"]
 
 
+@pytest.mark.parametrize(("back", "is_free"), [(0.5, False), (1.0, False), (1.1, True)])
+async def test_a_clock_that_is_only_adjusted_frees_no_chat(
+    store: Database, undone: Undone, *, back: float, is_free: bool
+) -> None:
+    """By up to a second; else the pace would be lost whenever the machine's clock is corrected."""
+    await put(store, plain("alert"))
+    await hold(store, HOME, NOON + 5)
+    assert await due(undone, NOON - back) == (["alert"] if is_free else [])
+    expected = None if is_free else NOON + 5
+    assert await store.reading.outbox.next_at(NOON - back, HOME) == expected
+
+
 async def test_it_is_known_when_the_next_message_will_be_due(store: Database) -> None:
     """Of those that wait for their chat alone: what is due now, or behind one that is being sent, is not asked for."""
     outbox = store.reading.outbox
@@ -305,7 +352,7 @@ async def test_one_that_was_given_up_holds_up_nothing(store: Database, undone: U
         await tables.outbox.lease(first)
         await tables.outbox.park(first, "the bot was blocked")
     assert await due(undone) == ["second"]
-    assert await store.reading.outbox.counts() == OutboxCounts(waiting=1, parked=1)
+    assert await store.reading.outbox.counts(NOON) == OutboxCounts(waiting=1, parked=1)
 
 
 async def test_what_is_being_sent_is_known_and_can_be_put_back(store: Database, undone: Undone) -> None:
@@ -320,7 +367,7 @@ async def test_what_is_being_sent_is_known_and_can_be_put_back(store: Database, 
     assert await due(undone) == []
     leased = await store.reading.outbox.leased(HOME)
     assert [(queued.id, queued.chat) for queued in leased] == [(first, HOME), (fourth, OTHER)]
-    assert await store.reading.outbox.counts() == OutboxCounts(waiting=2, parked=1)
+    assert await store.reading.outbox.counts(NOON) == OutboxCounts(waiting=2, parked=1)
     async with store.transaction() as tables:
         for queued in leased:
             await tables.outbox.put_back(queued.id, "interrupted")
@@ -361,14 +408,14 @@ async def test_the_message_ids_of_a_chat_that_moved_are_forgotten(store: Databas
         await send(tables, sent, as_message=41)
         await send(tables, elsewhere, as_message=42)
         await tables.outbox.move(int(HOME), -3003, HOME)
-    assert await store.reading.outbox.message_of(sent) is None
+    assert await store.reading.outbox.sent(sent) is None
     await put(
         store,
         message("step 2", Mode.EDIT),
         message("answer", Mode.REPLY, subject="incident:2", chat=OTHER),
     )
     assert (await next_due(store)).target_message is None
-    assert await store.reading.outbox.message_of(elsewhere) == 42
+    assert await store.reading.outbox.sent(elsewhere) == Sent(message=42, at=NOON)
 
 
 async def test_a_message_that_names_its_target_does_not_take_it_along(store: Database) -> None:
@@ -447,10 +494,111 @@ async def test_a_message_can_name_its_target_itself(store: Database) -> None:
     assert queued.target_message == 7
 
 
-async def test_a_message_has_an_id_in_the_chat_once_it_is_sent(store: Database) -> None:
+async def test_a_message_has_an_id_in_the_chat_and_a_time_once_it_is_sent(store: Database) -> None:
     (queued,) = await put(store, message("one"))
-    assert await store.reading.outbox.message_of(queued) is None
+    assert await store.reading.outbox.sent(queued) is None
+    async with store.transaction() as tables:
+        await tables.outbox.lease(queued)
+        await tables.outbox.mark_sent(queued, 41, NOON + 7)
+    assert await store.reading.outbox.sent(queued) == Sent(message=41, at=NOON + 7)
+    assert await store.reading.outbox.sent(queued + 1) is None
+
+
+async def test_a_message_whose_id_in_the_chat_is_not_known_is_sent_and_nobodys_target(
+    store: Database, undone: Undone
+) -> None:
+    (queued,) = await put(store, message("one"))
+    async with store.transaction() as tables:
+        await tables.outbox.lease(queued)
+        await tables.outbox.mark_sent(queued, None, NOON)
+    assert await store.reading.outbox.sent(queued) is None
+    assert await due(undone) == []
+    await put(store, message("two", Mode.EDIT))
+    assert (await next_due(store)).target_message is None
+
+
+async def test_an_edit_whose_id_is_not_known_does_not_hide_the_message_it_was_for(store: Database) -> None:
+    (first,) = await put(store, message("one"))
+    async with store.transaction() as tables:
+        await send(tables, first, as_message=41)
+    (edit,) = await put(store, message("two", Mode.EDIT))
+    async with store.transaction() as tables:
+        await tables.outbox.lease(edit)
+        await tables.outbox.mark_sent(edit, None, NOON)
+    await put(store, message("three", Mode.EDIT))
+    assert (await next_due(store)).target_message == 41
+
+
+async def test_what_was_said_anew_since_it_was_given_up_stays_given_up(
+    store: Database, undone: Undone
+) -> None:
+    """Or the first word would be the last one; an answer, and what was given up again, is not said anew by that."""
+    first, answer, second, other = await put(
+        store,
+        message("step 1"),
+        message("answer", Mode.REPLY),
+        message("another answer", Mode.REPLY),
+        message("other", subject="incident:2"),
+    )
+    async with store.transaction() as tables:
+        for queued in (first, answer, second, other):
+            await tables.outbox.park(queued, "blocked")
+    edit, gone = await put(
+        store, message("step 2", Mode.EDIT), message("other 2", Mode.EDIT, subject="incident:2")
+    )
+    async with store.transaction() as tables:
+        await send(tables, edit, as_message=41)
+        await tables.outbox.park(gone, "blocked")
+        assert await tables.outbox.unpark(int(HOME), NOON, HOME) == 4
+    assert await due(undone) == ["answer", "another answer", "other", "other 2"]
+
+
+# ── given up, and sent after all ──────────────────────────────────────────────────────────────────
+
+
+async def test_only_what_was_given_up_lately_is_counted_and_all_that_waits(store: Database) -> None:
+    """By when it was said: what is old is no news, given up or not."""
+    for now in (NOON, NOON + 10, NOON + 20):
+        async with store.transaction() as tables:
+            await tables.outbox.put(plain("waits"), now)
+            await tables.outbox.park(await tables.outbox.put(plain("given up"), now), "no")
+    for since, parked in ((NOON, 3), (NOON + 1, 2), (NOON + 20, 1), (NOON + 21, 0)):
+        assert await store.reading.outbox.counts(since) == OutboxCounts(waiting=3, parked=parked)
+
+
+@pytest.mark.parametrize("chat", [None, HOME, f"{HOME}/7"])
+async def test_what_was_given_up_for_a_chat_can_be_queued_again(
+    store: Database, undone: Undone, chat: str | None
+) -> None:
+    """With its topics, in its order; what is too old stays given up, and so does what is of another chat."""
+    async with store.transaction() as tables:
+        for body, where, at in (
+            ("too old", chat, NOON - 1),
+            ("first", chat, NOON),
+            ("second", chat, NOON + 5),
+            ("of another", OTHER, NOON + 5),
+        ):
+            await tables.outbox.park(await tables.outbox.put(plain(body, chat=where), at), "blocked")
+        assert await tables.outbox.unpark(int(HOME), NOON, HOME) == 2
+        assert await tables.outbox.unpark(int(HOME), NOON, HOME) == 0
+    assert await due(undone, NOON + 5) == ["first", "second"]
+    assert await store.reading.outbox.counts(0) == OutboxCounts(waiting=2, parked=2)
+
+
+async def test_what_was_sent_is_never_queued_again(store: Database, undone: Undone) -> None:
+    (queued,) = await put(store, plain("alert"))
     async with store.transaction() as tables:
         await send(tables, queued, as_message=41)
-    assert await store.reading.outbox.message_of(queued) == 41
-    assert await store.reading.outbox.message_of(queued + 1) is None
+        assert await tables.outbox.unpark(int(HOME), 0, HOME) == 0
+    assert await due(undone) == []
+
+
+async def test_it_is_known_what_kept_a_message_from_being_sent_the_last_time(store: Database) -> None:
+    """And forgotten once it is sent."""
+    (queued,) = await put(store, message("one"))
+    assert (await next_due(store)).error is None
+    for why in ("no network", "busy"):
+        async with store.transaction() as tables:
+            await tables.outbox.lease(queued)
+            await tables.outbox.put_back(queued, why)
+        assert (await next_due(store)).error == why

@@ -16,7 +16,7 @@ async def test_what_waits_is_found_by_an_index(store: Database) -> None:
         await tables.outbox.due(NOON, HOME)
         await tables.outbox.next_at(NOON, HOME)
         await tables.outbox.leased(HOME)
-        await tables.outbox.counts()
+        await tables.outbox.counts(NOON)
         await tables.connection.set_trace_callback(lambda _: None)
     questions = [sql for sql in asked if sql.lstrip().startswith("SELECT")]
     assert len(questions) == 5

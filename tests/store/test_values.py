@@ -92,7 +92,9 @@ async def test_messages(undone: Undone, outgoing: Outgoing, now: float) -> None:
             target_message=outgoing.target_message,
             chat=HOME if outgoing.chat is None else outgoing.chat,
             silent=outgoing.silent,
+            urgent=outgoing.urgent,
             attempts=0,
+            error=None,
             created_at=now,
         )
 
