@@ -51,8 +51,11 @@ bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes s
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
 	$(BIN)/python benchmarks/quick_commands.py
 	$(BIN)/python benchmarks/read_from_start.py
+	$(BIN)/python benchmarks/replay.py
 	$(BIN)/python benchmarks/scan_growth.py
 	$(BIN)/python benchmarks/many_sessions.py
+	$(BIN)/python benchmarks/session_files.py
+	$(BIN)/python benchmarks/source_speed.py
 	$(BIN)/python benchmarks/delivery.py
 	$(BIN)/python benchmarks/hostile_memory.py
 

@@ -30,9 +30,9 @@ class OneLog(Watch):
 
 
 @asynccontextmanager
-async def guarding(data: Path, log: Path) -> AsyncIterator[ThrashScan]:
-    """Open a database in `data` and yield the scan of `log`; await it for one look."""
-    source = build_source(SourceSpec(name="gateway", format="gateway", path=str(log)))
+async def guarding(data: Path, log: Path, format_name: str = "gateway") -> AsyncIterator[ThrashScan]:
+    """Open a database in `data` and yield the scan of `log`, a path or a pattern; await it for one look."""
+    source = build_source(SourceSpec(name="agents", format=format_name, path=str(log)))
     watch = OneLog(Watched(source=source, killer=None, on_detection=OnDetection.OBSERVE))
     async with open_database(data) as database:
         yield ThrashScan(store=database, watch=watch, policy=ThrashPolicy(), clock=SystemClock())

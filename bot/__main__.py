@@ -1,6 +1,7 @@
 """The command line `loopwarden`. Heavy imports only after the arguments are read: aiogram takes seconds."""
 
-import argparse
+from __future__ import annotations
+
 import gc
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,12 +10,18 @@ from typing import TYPE_CHECKING
 from bot import __version__
 
 if TYPE_CHECKING:
+    import argparse
     import asyncio
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code: 0 it worked, 1 it did not, 2 it was asked wrongly."""
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["hook"] and not {"-h", "--help"} & set(given):
+        from bot.hook import hook
+
+        return hook(given[1:])  # before so much as argparse is imported: an agent waits for it at every call
+    options = _parser().parse_args(given)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
@@ -23,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog="loopwarden", description="Guards AI agents on this machine, from Telegram."
     )
@@ -38,6 +47,27 @@ def _parser() -> argparse.ArgumentParser:
         "check", help="say whether `run` would work, and what is to be mended; changes nothing"
     )
     check.set_defaults(command=_check)
+    sources = commands.add_parser(
+        "sources", help="find the logs of known programs, and print the watch list that would read them"
+    )
+    sources.set_defaults(command=_sources)
+    replay = commands.add_parser(
+        "replay",
+        help="say what would have been alerted and stopped in old logs, and what that would have saved",
+    )
+    replay.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder or a pattern")
+    replay.add_argument(
+        "--format", default="auto", help="the format of all of them; by default it is found out"
+    )
+    replay.add_argument(
+        "--json", action="store_true", help="print a JSON object for each alert and each stop"
+    )
+    replay.add_argument(
+        "--set", action="append", default=[], metavar="thrash.NAME=VALUE", help="another number for the rule"
+    )
+    replay.set_defaults(command=_replay)
+    hook = commands.add_parser("hook", help="keep a call of which an agent's own hook tells; says nothing")
+    hook.add_argument("program", metavar="PROGRAM", help="claude-code, codex, gemini-cli or opencode")
     health = commands.add_parser("health", help="say whether the scans and the polls go on; for HEALTHCHECK")
     health.set_defaults(command=_health)
     demo = commands.add_parser("demo", help="try everything in this terminal, without a token")
@@ -60,7 +90,7 @@ def _run(_: argparse.Namespace) -> int:
     from jobs.store.opening import StoreError
     from jobs.watchlist import WatchlistError
 
-    async def guard(stop: "asyncio.Event") -> None:
+    async def guard(stop: asyncio.Event) -> None:
         async with open_app(settings) as app:
             await app.run(stop)
 
@@ -107,6 +137,22 @@ def _check(_: argparse.Namespace) -> int:
     return asyncio.run(check(sys.stdout))
 
 
+def _sources(_: argparse.Namespace) -> int:
+    from bot.discovering import show_sources
+
+    return show_sources()
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from bot.replaying import replay
+    from bot.settings import SettingsError
+
+    try:
+        return replay(options.paths, options.format, options.set, is_json=options.json)
+    except SettingsError as error:
+        return _complain("that cannot be replayed", error, 2)
+
+
 def _health(_: argparse.Namespace) -> int:
     from bot.health import health
 
@@ -128,7 +174,7 @@ def _demo(options: argparse.Namespace) -> int:
         return 143  # as a shell says that SIGTERM ended it
 
 
-def _until_signalled(work: "Callable[[asyncio.Event], Awaitable[None]]") -> None:
+def _until_signalled(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run `work` with an event that SIGTERM and SIGINT set."""
     import asyncio
     import signal

@@ -23,6 +23,7 @@ from bot.desk import Desk
 from bot.gate import Refusals
 from bot.handlers import agents, errors, incidents, overview
 from bot.handling import AllOrNothing, UpdateHandling
+from bot.hook import FOLDER as HOOKS
 from bot.notifier import TelegramNotifier
 from bot.polling import Polling
 from bot.pulse import Pulse
@@ -106,8 +107,9 @@ async def open_app(
     """
     clock = clock or SystemClock()
     policy = settings.thrash.policy()
-    watch = WatchlistFile(expanded(settings.watchlist, "LOOPWARDEN_WATCHLIST"), policy.on_detection)
     folder = expanded(settings.data_dir, "LOOPWARDEN_DATA_DIR")
+    watchlist = expanded(settings.watchlist, "LOOPWARDEN_WATCHLIST")
+    watch = WatchlistFile(watchlist, policy.on_detection, folder / HOOKS)
     with _exclusively(folder):
         async with open_database(folder) as store:
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))

@@ -6,14 +6,16 @@ from typing import Final
 
 from aiogram.types import CallbackQuery, Message
 
-from bot.desk import Desk, outgoing
+from bot.desk import LISTED, Desk, outgoing
 from bot.views import stop
 from bot.views.screen import Screen
 from bot.views.stop import Refusal
 from jobs.agent_stop import Order
 from jobs.alert.outgoing import Mode
-from jobs.ports import Confirmation, Session
+from jobs.ports import Confirmation
+from jobs.starters import starter_of
 from jobs.store.outbox import Sent
+from jobs.thrash.session import Session
 
 VALID_FOR: Final = 60
 """Seconds."""
@@ -61,6 +63,7 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
         return
     now = desk.clock.now()
     nonce = secrets.token_urlsafe(12)
+    sessions = desk.reading.sessions
     is_stopped = bool(await desk.agent_stop.stopped_among([session]))
     shown = stop.confirmation(
         session,
@@ -70,6 +73,8 @@ async def ask(desk: Desk, event: Message | CallbackQuery, session: Session) -> N
         desk.zone,
         is_stopped=is_stopped,
         is_dry_run=desk.outlook(session.source).is_dry_run,
+        starter=await starter_of(sessions, session.id),
+        beside=await sessions.sharing_process(session, now - LISTED),
     )
     question = outgoing(event, shown, Mode.REPLY, urgent=True)
     async with desk.store.transaction() as tables:

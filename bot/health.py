@@ -1,21 +1,17 @@
 """`loopwarden health`: do the scans and the polls go on? Imports next to nothing, since it runs every minute."""
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from bot.clock import SystemClock
+from bot.data_dir import data_dir
 from bot.pulse import FOLDER, PROBLEM
-
-DEFAULT_DATA_DIR: Final = "~/.local/share/loopwarden"
 
 
 def health() -> int:
     """Print what is wrong; return 0 if nothing is, else 1. Reads `LOOPWARDEN_DATA_DIR` itself, from the environment."""
-    data_dir = os.environ.get("LOOPWARDEN_DATA_DIR") or DEFAULT_DATA_DIR
-    folder = Path(os.path.expanduser(data_dir)) / FOLDER  # noqa: PTH111 - Path's own raises for an unknown user
+    folder = Path(data_dir()) / FOLDER
     problems = list(_problems(folder, SystemClock().now()))
     sys.stdout.write("\n".join(problems or ["healthy"]) + "\n")
     return 1 if problems else 0

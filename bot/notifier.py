@@ -26,9 +26,9 @@ from aiogram.utils.backoff import BackoffConfig
 
 from bot.redaction import mask
 from bot.settings import Chat, parse_chat
+from bot.views.cleaning import cut
 from bot.views.notice import render
 from bot.views.screen import Screen
-from bot.views.text import cut
 from bot.waiting import Waits
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode

@@ -28,12 +28,14 @@ from pydantic_settings import (
 from pydantic_settings import SettingsError as PydanticSettingsError
 from rapidfuzz import process
 
-from bot.health import DEFAULT_DATA_DIR
+from bot.data_dir import DEFAULT_DATA_DIR
 from bot.logs import LogFormat
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 
 PREFIX: Final = "LOOPWARDEN_"
 ENV_FILE: Final = Path(".env")
+_THRASH: Final = "thrash."
+_THRASH_NAME: Final = re.compile(PREFIX + r"THRASH__(\w+)")
 
 Kind = TypeVar("Kind", bound="TelegramSettings")
 
@@ -224,6 +226,26 @@ def read(kind: type[Kind]) -> tuple[Kind | None, list[str]]:
     return settings, mistakes
 
 
+def assigned(assignments: Iterable[str]) -> ThrashSettings:
+    """Return the defaults but for what is given as `thrash.NAME=VALUE`; raise `SettingsError` with the mistakes."""
+    given: dict[str, str] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise SettingsError(f"{assignment}: must be {_THRASH}NAME=VALUE")
+        names = [_THRASH + field for field in ThrashSettings.model_fields]
+        if name not in names:
+            raise SettingsError(
+                f"{name}: no such setting; did you mean {process.extractOne(name, names)[0]}?"
+            )
+        given[name.removeprefix(_THRASH)] = value
+    try:
+        return ThrashSettings.model_validate(given)
+    except ValidationError as error:
+        mistakes = (_mistake_in_assignment(detail["loc"], detail["msg"]) for detail in error.errors())
+        raise SettingsError("\n".join(mistakes)) from error
+
+
 def expanded(path: Path, name: str) -> Path:
     """Return a path with `~` filled in; raise `SettingsError` if that home folder is not known."""
     try:
@@ -273,3 +295,9 @@ def _mistake(loc: tuple[int | str, ...], kind: str, message: str) -> str:
     if kind == "missing":
         return f"{name}: not set; {_WHERE_FROM.get(name, 'it is required')}"
     return f"{name}: {message.removeprefix('Value error, ')}"
+
+
+def _mistake_in_assignment(loc: tuple[int | str, ...], message: str) -> str:
+    said = message.removeprefix("Value error, ")
+    said = _THRASH_NAME.sub(lambda name: _THRASH + name[1].lower(), said)
+    return f"{_THRASH}{loc[0]}: {said}" if loc else said

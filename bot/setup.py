@@ -14,7 +14,7 @@ from aiogram.types import Message, Update
 
 from bot.session import session_for
 from bot.settings import TelegramSettings
-from bot.views.text import one_line
+from bot.views.cleaning import one_line
 
 _POLL_TIMEOUT = 10
 _RETRY_AFTER = 3

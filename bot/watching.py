@@ -5,22 +5,23 @@ from pathlib import Path
 
 from jobs.alert.notice import WatchlistNotice
 from jobs.killers.registry import killers_of
-from jobs.ports import Killer, Watched
+from jobs.ports import CallSource, Killer, Watched
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.policy import OnDetection
-from jobs.watchlist import DryRunSpec, KillerSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
+from jobs.watchlist import DryRunSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
 
 
 class WatchlistFile:
     """Keeps the watch list of one file in force."""
 
-    def __init__(self, path: Path, on_detection: OnDetection) -> None:
-        """Read the file; raises `WatchlistError` if it is wrong."""
+    def __init__(self, path: Path, on_detection: OnDetection, hooks: Path | None = None) -> None:
+        """Read the file; raises `WatchlistError` if it is wrong. `hooks` is the folder in which hooks tell of calls."""
         self._path = path
         self._on_detection = on_detection
+        self._hooks = None if hooks is None else str(hooks.absolute())
         self._state = _state(path)
         self._watchlist = read_watchlist(path, FORMATS)
-        self._watched = _build(self._watchlist, on_detection)
+        self._watched = self._build()
         self.error: str | None = None
         """Why the file as it is now is not in force; None if it is."""
 
@@ -43,28 +44,35 @@ class WatchlistFile:
         self.error = None
         if watchlist == self._watchlist:
             return WatchlistNotice(error=None) if was_wrong else None
-        self._watchlist, self._watched = watchlist, _build(watchlist, self._on_detection)
+        self._watchlist = watchlist
+        self._watched = self._build()
         return WatchlistNotice(error=None)
 
-
-def _build(watchlist: Watchlist, on_detection: OnDetection) -> Mapping[str, Watched]:
-    killers = killers_of(watchlist.killers)
-    return {spec.name: _watched(spec, watchlist.killers, killers, on_detection) for spec in watchlist.sources}
+    def _build(self) -> Mapping[str, Watched]:
+        killers = killers_of(self._watchlist.killers)
+        return {
+            spec.name: _watched(
+                spec, build_source(spec, self._hooks), self._watchlist, killers, self._on_detection
+            )
+            for spec in self._watchlist.sources
+        }
 
 
 def _watched(
     source: SourceSpec,
-    specs: Mapping[str, KillerSpec],
+    read_by: CallSource,
+    watchlist: Watchlist,
     killers: Mapping[str, Killer],
     on_detection: OnDetection,
 ) -> Watched:
-    spec = None if source.killer is None else specs[source.killer]
+    spec = None if source.killer is None else watchlist.killers[source.killer]
     return Watched(
-        source=build_source(source),
+        source=read_by,
         killer=None if source.killer is None else killers[source.killer],
         on_detection=source.on_detection or on_detection,
         is_dry_run=isinstance(spec, DryRunSpec),
         has_other_step=spec is not None and spec.then is not None,
+        prices=watchlist.prices,
     )
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from jobs.alert.notice import StillRunningNotice, StopNotice
+from jobs.alert.notice import Starter, StillRunningNotice, StopNotice
 from jobs.alert.outgoing import Mode, told
 from jobs.alert.reason import is_snoozed, tellings
 from jobs.ports import (
     Clock,
     Killer,
     Outcome,
-    Session,
     Stop,
     Stopped,
     StopState,
@@ -23,8 +22,10 @@ from jobs.ports import (
     Watch,
     outlook_of,
 )
+from jobs.starters import starter_of
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.policy import ThrashPolicy
+from jobs.thrash.session import Session
 
 _log = logging.getLogger(__name__)
 
@@ -147,7 +148,8 @@ class AgentStop:
             incident = await tables.incidents.unclosed_of(stop.session_id)
             incident = await self._set_status(tables, incident, _STATUS[result.outcome], now)
             silent = incident is not None and is_snoozed(incident, now)
-            report = _report(done, result.outcome, incident, took)
+            starter = await starter_of(tables.sessions, stop.session_id)
+            report = _report(done, result.outcome, incident, took, starter)
             message = told(report, Mode.REPLY, about=incident, silent=silent, urgent=True)
             await tables.outbox.put(message, now)
         _log.info("stop %d, session %d: %s, %s", stop.id, stop.session_id, result.outcome, result.detail)
@@ -223,7 +225,8 @@ class AgentStop:
         after = replace(before, status=status, updated_at=now)
         await tables.incidents.save(after)
         outlook = outlook_of(self.watch.sources().get(after.source), self.policy)
-        for message in tellings(before, after, outlook, now):
+        starter = await starter_of(tables.sessions, after.session_id)
+        for message in tellings(before, after, outlook, now, starter):
             await tables.outbox.put(message, now)
         return after
 
@@ -249,7 +252,9 @@ def has_called_since(stop: Stop, session: Session, policy: ThrashPolicy) -> bool
     return session.seen_at > settled + policy.every
 
 
-def _report(stop: Stop, outcome: Outcome, incident: Incident | None, took: float) -> StopNotice:
+def _report(
+    stop: Stop, outcome: Outcome, incident: Incident | None, took: float, starter: Starter | None
+) -> StopNotice:
     return StopNotice(
         session=stop.session_id,
         agent=stop.target.agent,
@@ -261,6 +266,7 @@ def _report(stop: Stop, outcome: Outcome, incident: Incident | None, took: float
         took=took,
         ordered_by=stop.ordered_by,
         escalated=stop.escalates is not None,
+        starter=starter,
     )
 
 

@@ -16,11 +16,11 @@ import msgspec
 from jobs.alert.notice import Notice, Outlook
 from jobs.alert.outgoing import Mode, Outgoing
 from jobs.alert.pace import Pace
-from jobs.thrash.call import LoggedCall
+from jobs.thrash.call import Answer, LoggedCall, Usage
 from jobs.thrash.incident import Incident
-from jobs.thrash.locality import LocalityState
 from jobs.thrash.policy import OnDetection, ThrashPolicy
-from jobs.thrash.streak import Streak
+from jobs.thrash.price import NO_PRICES, Prices
+from jobs.thrash.session import Session
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -53,18 +53,26 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: int = 0
     """Lines skipped so far."""
     read_at: float = 0
-    """When the file was last looked at."""
+    """When the file was last looked at; in the database, where nothing was new, up to half an hour before."""
+    state: str = ""
+    """JSON: what the format must remember of the lines before, such as calls that have no answer yet."""
+    format: str = ""
+    """The file's, if its source reads files of several."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """New calls of one file, in log order, and the cursor after them."""
+class Batch(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What is new in one file, in log order, and the cursor after it."""
 
     path: str
     cursor: Cursor
+    """The very one that was given, where it is certain that nothing is new."""
     calls: Sequence[LoggedCall]
+    answers: Sequence[Answer] = ()
+    usages: Sequence[Usage] = ()
     size: int = 0
     """Bytes that were read for it."""
+    is_hook: bool = False
+    """Whether the agents' program has told it by a hook, beside its log."""
 
 
 class CallSource(Protocol):
@@ -147,6 +155,7 @@ class Watched:
     """Whether the killer only says what it would do."""
     has_other_step: bool = False
     """Whether the killer's harder step is another killer."""
+    prices: Prices = NO_PRICES
 
 
 def outlook_of(watched: Watched | None, policy: ThrashPolicy) -> Outlook:
@@ -177,27 +186,6 @@ class Watch(Protocol):
 
 
 # ── the database ──────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """One conversation of one agent, named by (source, session); the host is the database's own."""
-
-    id: int
-    """Its short id in the chat; 0 until stored."""
-    source: str
-    session: str
-    agent: str
-    parent: str | None
-    pid: int | None
-    pid_since_ts: float | None
-    first_ts: float
-    last_ts: float
-    seen_at: float
-    """When its newest call was read."""
-    errors: int
-    memory: LocalityState
-    streak: Streak
 
 
 class StopState(StrEnum):

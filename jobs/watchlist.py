@@ -1,4 +1,4 @@
-"""loopwarden.toml -> typed sources and killers. An error names the entry, and never a value that stands in it."""
+"""loopwarden.toml -> typed sources, killers and prices. An error names the entry, and never a value that stands in it."""
 
 import difflib
 import glob
@@ -14,14 +14,21 @@ from typing import ClassVar, Final, TypeVar
 import msgspec
 
 from jobs.thrash.policy import OnDetection
+from jobs.thrash.price import NO_PRICES, Price, Prices
 
 PLACEHOLDERS: Final = ("session", "agent", "reason", "score")
 """What a command's argv may hold in braces."""
+
+AUTO: Final = "auto"
+"""In place of a format's name: each file's own is found out."""
 
 _LARGEST_FILE: Final = 1024 * 1024
 _LONGEST_WAIT: Final = 300
 """Seconds a killer may be given: a stop that takes longer has not worked."""
 _LONGEST_KEY: Final = 60
+_DEAREST: Final = 100_000_000
+"""Money for a million tokens: more than any model takes in any currency."""
+_CURRENCY: Final = re.compile(r"[A-Z]{3}")
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -36,7 +43,7 @@ class SourceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A `[[sources]]` entry: where tool calls are logged, and what a detection there leads to."""
 
     name: str
-    format: str
+    format: str = AUTO
     path: str
     """A glob, absolute once parsed."""
     killer: str | None = None
@@ -89,6 +96,7 @@ class Watchlist:
 
     sources: tuple[SourceSpec, ...]
     killers: Mapping[str, KillerSpec]
+    prices: Prices = NO_PRICES
 
 
 # ── reading ───────────────────────────────────────────────────────────────────────────────────────
@@ -110,12 +118,13 @@ def parse_watchlist(text: str, folder: Path, formats: Collection[str]) -> Watchl
         WatchlistError: the first thing that is wrong.
     """
     tables = _toml(text)
-    _check_keys(tables, ("sources", "killers"), "", "table")
+    _check_keys(tables, ("sources", "killers", "prices"), "", "table")
+    prices = _prices(tables.get("prices", {}))
     killers = _killers(tables.get("killers", {}), folder)
     sources = tuple(_sources(tables.get("sources", []), folder))
     for source in sources:
         _check_names_in(source, killers, formats)
-    return Watchlist(sources=sources, killers=killers)
+    return Watchlist(sources=sources, killers=killers, prices=prices)
 
 
 def _text(path: Path) -> str:
@@ -278,6 +287,34 @@ def _process(process: ProcessSpec, place: str, folder: Path) -> ProcessSpec:
     return msgspec.structs.replace(process, pid_file=pid_file)
 
 
+def _prices(entries: object) -> Prices:
+    models = dict(_table(entries, "prices"))
+    currency = models.pop("currency", NO_PRICES.currency)
+    return Prices(
+        models={model: _price(model, entry) for model, entry in models.items()}, currency=_currency(currency)
+    )
+
+
+def _price(model: str, entry: object) -> Price:
+    place = f"prices.{_key(model)}"
+    _check_name(model, place)
+    table = _table(entry, place)
+    if table.keys().isdisjoint(Price.__struct_fields__) and any(isinstance(v, dict) for v in table.values()):
+        raise WatchlistError(f"{place}: a name with a dot in it must stand in quotes")
+    price = _convert(table, Price, place)
+    for name in Price.__struct_fields__:
+        _check_price(getattr(price, name), f"{place}.{name}")
+    return price
+
+
+def _currency(code: object) -> str:
+    if not isinstance(code, str):
+        raise WatchlistError(f"prices.currency: expected str, got {_type_of(code)}")
+    if not _CURRENCY.fullmatch(code):
+        raise WatchlistError("prices.currency: must be three capital letters, such as USD")
+    return code
+
+
 # ── conversion ────────────────────────────────────────────────────────────────────────────────────
 
 _MISSING: Final = re.compile(r"Object missing required field `(?P<field>\w+)`")
@@ -360,6 +397,7 @@ def _check_keys(table: Mapping[str, object], known: Collection[str], place: str,
 
 def _check_names_in(source: SourceSpec, killers: Collection[str], formats: Collection[str]) -> None:
     place = f"sources.{_key(source.name)}"
+    formats = (AUTO, *formats)
     if source.format not in formats:
         raise WatchlistError(f"{place}.format: {_unknown('unknown format', source.format, formats)}")
     if source.killer is not None and source.killer not in killers:
@@ -395,6 +433,12 @@ def _check_text(text: str, place: str) -> None:
 def _check_seconds(seconds: float, place: str) -> None:
     if not 0 < seconds <= _LONGEST_WAIT:
         raise WatchlistError(f"{place}: must be more than 0 and at most {_LONGEST_WAIT} seconds")
+
+
+def _check_price(price: float | None, place: str) -> None:
+    # Written so that not-a-number fails, too.
+    if price is not None and not 0 <= price <= _DEAREST:
+        raise WatchlistError(f"{place}: must be from 0 to {_DEAREST:,}, money for a million tokens")
 
 
 def _check_match(pattern: str, place: str) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.alert.outgoing import Mode, Outgoing
-from jobs.ports import Confirmation, Session
+from jobs.ports import Confirmation
 from jobs.store.database import FILE_NAME, open_database
 from jobs.thrash.locality import NOTHING_SEEN
+from jobs.thrash.session import Session
 from jobs.thrash.streak import Streak
 from tests.botapi import GROUP, USER, BotApi, Message
 from tests.crashing import Crash

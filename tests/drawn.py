@@ -3,9 +3,11 @@
 from hypothesis import strategies as st
 
 from jobs.alert.outgoing import Mode, Outgoing
-from jobs.ports import Confirmation, Cursor, Outcome, Session, Stop, StopState, Target
+from jobs.ports import Confirmation, Cursor, Outcome, Stop, StopState, Target
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.locality import LocalityState, SeenCall
+from jobs.thrash.price import MOST
+from jobs.thrash.session import Session
 from jobs.thrash.streak import Ended, Streak
 
 names = st.text(max_size=12)
@@ -31,12 +33,14 @@ seen_calls = st.builds(
     tool=names,
     identity=names,
     tokens_before=numbers | st.none(),
+    cost_before=numbers | st.none(),
 )
 memories = st.builds(
     LocalityState,
     calls=numbers,
     tokens=numbers | st.none(),
     recent=st.lists(seen_calls, max_size=3).map(tuple),
+    cost=numbers | st.none(),
 )
 streaks = st.builds(Streak, steps=numbers, newest_repeat=numbers, at=times, pid=pids)
 sessions = st.builds(
@@ -54,6 +58,7 @@ sessions = st.builds(
     errors=numbers,
     memory=memories,
     streak=streaks,
+    currency=names | st.none(),
 )
 
 incidents = st.builds(
@@ -79,6 +84,9 @@ incidents = st.builds(
     asked_at=times | st.none(),
     snoozed_until=times | st.none(),
     closed_at=times | st.none(),
+    cost_before=st.integers(0, MOST) | st.none(),
+    cost=st.integers(0, MOST) | st.none(),
+    currency=names | st.none(),
 )
 
 targets = st.builds(

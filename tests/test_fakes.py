@@ -9,7 +9,7 @@ import pytest
 
 from jobs.ports import CallSource, Cursor
 from jobs.sources import gateway
-from jobs.sources.log_files import LogFiles
+from jobs.sources.log_files import EachLine, LogFiles
 from tests.fakes import NOON, CallLog, call
 
 
@@ -24,7 +24,8 @@ class Written:
         """Return the times of the new calls, and move the cursors on."""
         batches = list(self.source.read_new(cursors, now))
         assert batches, "a log that exists has one batch at least"
-        assert {batch.cursor.read_at for batch in batches} == {now}
+        # The very cursor that was given says that nothing is new.
+        assert all(batch.cursor.read_at == now or batch.cursor == cursors[batch.path] for batch in batches)
         cursors.update({batch.path: batch.cursor for batch in batches})
         return [each.ts - NOON for batch in batches for each in batch.calls]
 
@@ -42,7 +43,7 @@ def written(request: pytest.FixtureRequest, tmp_path: Path) -> Written:
             line = {"ts": NOON + number, "agentId": "coder", "tool": "exec", "args": {}}
             file.write(msgspec.json.encode(line) + b"\n")
 
-    return Written(LogFiles(name="gateway", pattern=str(path), parse=gateway.parse), write)
+    return Written(LogFiles(name="gateway", pattern=str(path), format=EachLine(gateway.parse)), write)
 
 
 def test_every_call_is_read_once_and_in_order(written: Written) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.thrash.policy import OnDetection
+from jobs.thrash.price import NO_PRICES, Price, Prices
 from jobs.watchlist import (
     CommandSpec,
     DryRunSpec,
@@ -117,6 +118,33 @@ def test_a_whole_watch_list() -> None:
     )
 
 
+def test_prices() -> None:
+    """By model name or glob; a name that TOML would take apart stands in quotes."""
+    text = (
+        SOURCE
+        + """
+        [prices]
+        currency = "EUR"
+        "claude-opus-*" = { input = 15, output = 75, cached = 1.5 }
+        "gpt-6.1" = { input = 0, output = 0.000001 }
+
+        [prices.local]
+        input = 100_000_000
+        output = 2
+    """
+    )
+    assert parse(text).prices == Prices(
+        models={
+            "claude-opus-*": Price(input=15, output=75, cached=1.5),
+            "gpt-6.1": Price(input=0, output=0.000001),
+            "local": Price(input=100_000_000, output=2),
+        },
+        currency="EUR",
+    )
+    assert parse(SOURCE).prices == NO_PRICES
+    assert parse(SOURCE + "[prices]").prices == NO_PRICES
+
+
 def test_what_is_left_out_has_its_default() -> None:
     signal = '[killers.signal]\nkind = "process"\nmatch = "agent"\n'
     watchlist = parse(SOURCE + KILLER + signal)
@@ -199,12 +227,12 @@ WRONG_SOURCES = [
     (SOURCE + SOURCE, "sources[1].name: already the name of sources[0]"),
     (
         SOURCE.replace("gateway", "gatway"),
-        "sources.main.format: unknown format (did you mean gateway?); known: gateway",
+        "sources.main.format: unknown format (did you mean gateway?); known: auto, gateway",
     ),
-    (SOURCE.replace("gateway", "xyz"), "sources.main.format: unknown format; known: gateway"),
+    (SOURCE.replace("gateway", "xyz"), "sources.main.format: unknown format; known: auto, gateway"),
     (
         SOURCE.replace("main", "my main").replace("gateway", "x"),
-        "sources.'my main'.format: unknown format; known: gateway",
+        "sources.'my main'.format: unknown format; known: auto, gateway",
     ),
     (SOURCE.replace("/var/log/agents/*.jsonl", ""), "sources[0].path: must not be empty"),
     (SOURCE.replace("/var/", "\\u0000"), "sources[0].path: must not hold a NUL character"),
@@ -319,13 +347,45 @@ WRONG_KILLERS = [
         "killers.signal.then: leads in a circle",
     ),
 ]
+WRONG_PRICES = [
+    ("prices = 5", "prices: expected table, got int"),
+    ("[[prices]]", "prices: expected table, got array"),
+    ("[prices]\ncurrency = 5", "prices.currency: expected str, got int"),
+    ('[prices]\ncurrency = "$"', "prices.currency: must be three capital letters, such as USD"),
+    ('[prices]\ncurrency = "usd"', "prices.currency: must be three capital letters, such as USD"),
+    ('[prices]\n"" = { input = 1, output = 1 }', "prices.'': must not be empty"),
+    ("[prices]\ngpt = 5", "prices.gpt: expected table, got int"),
+    ("[prices]\ngpt = { input = 1 }", "prices.gpt.output: missing"),
+    ("[prices]\ngpt = {}", "prices.gpt.input: missing"),
+    (
+        "[prices]\ngpt = { input = 1, output = 1, cashed = 1 }",
+        "prices.gpt.cashed: unknown key (did you mean cached?); known: cached, input, output",
+    ),
+    (
+        "[prices]\ngpt-5.1 = { input = 1, output = 1 }",
+        "prices.gpt-5: a name with a dot in it must stand in quotes",
+    ),
+    (
+        '[prices]\n"claude-*" = { input = "15", output = 1 }',
+        "prices.'claude-*'.input: expected float, got str",
+    ),
+    ("[prices]\ngpt = { input = 1, output = true }", "prices.gpt.output: expected float, got bool"),
+    (f"[prices]\ngpt = {{ input = 1{'0' * 400}, output = 1 }}", "prices.gpt.input: out of range"),
+    *(
+        (
+            f"[prices]\ngpt = {{ input = 1, output = 1, cached = {absurd} }}",
+            "prices.gpt.cached: must be from 0 to 100,000,000, money for a million tokens",
+        )
+        for absurd in ("-0.1", "nan", "inf", "-inf", "1e9")
+    ),
+]
 WRONG_TABLES = [
     (
         "[[source]]",
-        "source: unknown table (did you mean sources?); known: killers, sources",
+        "source: unknown table (did you mean sources?); known: killers, prices, sources",
     ),
-    ("[x]", "x: unknown table; known: killers, sources"),
-    (f"{'x' * 100} = 1", f"{'x' * 60}: unknown table; known: killers, sources"),
+    ("[x]", "x: unknown table; known: killers, prices, sources"),
+    (f"{'x' * 100} = 1", f"{'x' * 60}: unknown table; known: killers, prices, sources"),
 ]
 WRONG_TOML = [
     ("a = 1\nb = hello", "line 2, column 5: invalid value"),
@@ -340,7 +400,7 @@ WRONG_TOML = [
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), WRONG_SOURCES + WRONG_TABLES + WRONG_TOML)
+@pytest.mark.parametrize(("text", "message"), WRONG_SOURCES + WRONG_PRICES + WRONG_TABLES + WRONG_TOML)
 def test_an_error_names_the_place(text: str, message: str) -> None:
     assert error_in(text) == message
 
@@ -370,6 +430,8 @@ HOLES = [
     (SOURCE + SIGNAL + 'match = "(?P=HOLE)"', "HOLE"),
     (SOURCE + SIGNAL + 'match = "x"\npid_file = "~HOLE/x"', "HOLE"),
     (SOURCE + SIGNAL + 'match = "(HOLE)?"', "HOLE"),
+    (SOURCE + '[prices]\ncurrency = "HOLE"', "HOLE"),
+    (SOURCE + '[prices]\ngpt = { input = "HOLE", output = 1 }', "HOLE"),
     (SOURCE + 'killer = "HOLE', "HOLE"),
     (SOURCE + "killer = HOLE", "HOLE"),
     (SOURCE + 'x = "HOLE"', "HOLE"),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from bot.views.text import clean
+from bot.views.cleaning import clean
 
 _FOREIGN_LIMIT: Final = 160
 

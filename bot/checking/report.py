@@ -8,12 +8,12 @@ from rich.text import Text
 
 from bot.checking.finding import Finding, Level
 from bot.redaction import MASK
+from bot.views.cleaning import in_encoding
 from bot.views.measure import plural
 
 _MARKS: Final = {Level.OK: "✓", Level.WARNING: "!", Level.ERROR: "✗"}
 _STYLES: Final = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "bold red"}
 _PLAIN_MARKS: Final = {level: f"{level:7}" for level in Level}
-_PLAIN: Final = str.maketrans({"•": "*", "…": "...", "→": "->", "\u202f": " "})
 
 
 class Report:
@@ -51,6 +51,4 @@ class Report:
     def _shown(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, MASK)
-        if self._is_plain:
-            return text.translate(_PLAIN).encode("ascii", "backslashreplace").decode()
-        return text
+        return in_encoding(text, "ascii" if self._is_plain else "utf-8")

@@ -24,6 +24,7 @@ from bot.checking.killers import check_killer
 from bot.checking.report import Report
 from bot.checking.watched import check_source, read_for_check
 from bot.clock import SystemClock
+from bot.hook import FOLDER as HOOKS
 from bot.session import session_for
 from jobs.ports import Clock
 
@@ -57,7 +58,8 @@ async def check(
 def _on_this_machine(settings: LenientSettings, now: float) -> Iterator[Finding]:
     zone = ZoneInfo(settings.tz)
     yield check_zone(zone, now)
-    if folder := expanded(settings.data_dir):
+    folder = expanded(settings.data_dir)
+    if folder:
         yield from check_data(folder)
     else:
         yield error("data directory", _NO_HOME, "set LOOPWARDEN_DATA_DIR to an absolute path")
@@ -70,7 +72,8 @@ def _on_this_machine(settings: LenientSettings, now: float) -> Iterator[Finding]
     if watchlist is None:
         return
     for source in watchlist.sources:
-        yield from check_source(source, watchlist, settings.thrash.on_detection, now, zone)
+        hooks = str(folder / HOOKS) if folder else None
+        yield from check_source(source, watchlist, settings.thrash.on_detection, now, zone, hooks=hooks)
     for name, killer in watchlist.killers.items():
         yield from check_killer(name, killer, now)
 

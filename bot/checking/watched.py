@@ -1,43 +1,21 @@
 """The watch list and its sources: what is in the logs now, seen as the scan would see it."""
 
-import os
-import stat
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from bot.checking.finding import Finding, error, fine, foreign, warning
+from bot.glance import Glance, glance
 from bot.views.measure import moment, plural, span
-from jobs.ports import Cursor
-from jobs.sources.pattern import find_files
-from jobs.sources.registry import FORMATS, build_source
-from jobs.sources.tail import near_end
+from jobs.sources.ends import Sample
+from jobs.sources.registry import FORMATS, HOOKED
 from jobs.thrash.policy import OnDetection
-from jobs.watchlist import ProcessSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
+from jobs.watchlist import AUTO, ProcessSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
 
 _WATCHLIST: Final = "watch list"
-_LOOKED_AT: Final = 50
-"""Files of one source, the newest."""
-_ENOUGH: Final = 1 << 20
-"""Bytes at the end of a file."""
+_SAMPLE: Final = Sample(files=50, size=1 << 20)
 _PROBLEMS_SHOWN: Final = 3
-
-
-@dataclass(slots=True, kw_only=True)
-class _Glance:
-    """What the ends of a source's files hold."""
-
-    files: set[str] = field(default_factory=set)
-    sessions: set[str] = field(default_factory=set)
-    last_ts: float | None = None
-    """Of the newest call, by the log's own clock."""
-    names_pid: bool = False
-    unreadable: int = 0
-    """Lines."""
-    problems: Sequence[str] = ()
 
 
 def read_for_check(path: Path) -> tuple[Watchlist | None, Finding]:
@@ -52,10 +30,16 @@ def read_for_check(path: Path) -> tuple[Watchlist | None, Finding]:
 
 
 def check_source(
-    spec: SourceSpec, watchlist: Watchlist, on_detection: OnDetection, now: float, zone: ZoneInfo
+    spec: SourceSpec,
+    watchlist: Watchlist,
+    on_detection: OnDetection,
+    now: float,
+    zone: ZoneInfo,
+    *,
+    hooks: str | None = None,
 ) -> Iterator[Finding]:
     """Look at a source's newest files, and at what could be done about the sessions in them."""
-    subject, seen = f"source {foreign(spec.name)}", _glance(spec, now)
+    subject, seen = f"source {foreign(spec.name)}", glance(spec, _SAMPLE, now, hooks=hooks)
     if seen.files or not seen.problems:
         yield _reading(subject, spec, seen, now, zone)
     if seen.unreadable and seen.last_ts is not None:
@@ -70,13 +54,13 @@ def check_source(
     yield _stopping(subject, spec, watchlist, seen, spec.on_detection or on_detection)
 
 
-def _reading(subject: str, spec: SourceSpec, seen: _Glance, now: float, zone: ZoneInfo) -> Finding:
+def _reading(subject: str, spec: SourceSpec, seen: Glance, now: float, zone: ZoneInfo) -> Finding:
     if not seen.files:
         says = f"there is no file at {foreign(spec.path)} yet"
         return warning(subject, says, "nothing to do if no agent has logged yet; else correct `path`")
     files = plural(len(seen.files), "file")
-    if len(seen.files) > _LOOKED_AT:
-        files += f" (the newest {_LOOKED_AT} looked at)"
+    if len(seen.files) > _SAMPLE.files:
+        files += f" (the newest {_SAMPLE.files} looked at)"
     if seen.last_ts is not None:
         ago = f" ({span(now - seen.last_ts)} ago)" if seen.last_ts <= now else ""
         last = f"{moment(seen.last_ts, now, zone)}{ago}"
@@ -88,7 +72,7 @@ def _reading(subject: str, spec: SourceSpec, seen: _Glance, now: float, zone: Zo
 
 
 def _stopping(
-    subject: str, spec: SourceSpec, watchlist: Watchlist, seen: _Glance, on_detection: OnDetection
+    subject: str, spec: SourceSpec, watchlist: Watchlist, seen: Glance, on_detection: OnDetection
 ) -> Finding:
     if spec.killer is None:
         mend = "name a `killer` if its agents are to be stopped"
@@ -99,39 +83,8 @@ def _stopping(
         says = (
             f"no call names a `pid`, and killer {foreign(spec.killer)} has no pid_file: it could stop nothing"
         )
-        return error(subject, says, "let the agents log their `pid`, or give the killer a `pid_file`")
+        mend = "let the agents log their `pid`, or give the killer a `pid_file`"
+        if spec.format in {AUTO, *HOOKED}:
+            mend = "let the agents' program call `loopwarden hook`, or give the killer a `pid_file`"
+        return error(subject, says, mend)
     return fine(subject, f"on a detection: {on_detection}, by killer {foreign(spec.killer)}")
-
-
-def _glance(spec: SourceSpec, now: float) -> _Glance:
-    seen, source, unreadable = _Glance(), build_source(spec), dict[str, int]()
-    for batch in source.read_new(_places(spec.path, now), now):
-        seen.files.add(batch.path)
-        unreadable[batch.path] = batch.cursor.unreadable
-        for call in batch.calls:
-            seen.sessions.add(call.session)
-            seen.names_pid |= call.pid is not None
-            seen.last_ts = max(call.ts, seen.last_ts or 0)
-    seen.unreadable = sum(unreadable.values())
-    seen.problems = source.problems()
-    return seen
-
-
-def _places(pattern: str, now: float) -> dict[str, Cursor]:
-    """Return where to begin in each file: near its end, or at its end if enough others are newer."""
-    found = [(path, seen) for path in find_files(pattern, []) if (seen := _regular(path))]
-    found.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
-    places = {}
-    for rank, (path, seen) in enumerate(found):
-        # What cannot be opened gets no place: reading it will say why.
-        with suppress(OSError):
-            places[path] = near_end(path, seen, _ENOUGH if rank < _LOOKED_AT else 0, now)
-    return places
-
-
-def _regular(path: str) -> os.stat_result | None:
-    try:
-        seen = Path(path).stat()
-    except OSError:
-        return None
-    return seen if stat.S_ISREG(seen.st_mode) else None

@@ -13,11 +13,12 @@ from bot.confirming import Press
 from bot.desk import LISTED, Desk
 from bot.views import agent as view
 from bot.views import stop
+from bot.views.cleaning import one_line
 from bot.views.screen import Screen
 from bot.views.status import stale_button
-from bot.views.text import one_line
 from jobs.agent_stop import Order
-from jobs.ports import Session
+from jobs.starters import starter_of, starters_of
+from jobs.thrash.session import Session
 
 _SHOWN: Final = 20
 _COMPARED: Final = 500
@@ -41,7 +42,8 @@ async def agents(message: Message, desk: Desk) -> None:
     sessions = await desk.reading.sessions.newest(now - LISTED, _SHOWN)
     everyone = sum((await desk.reading.sessions.counts(now - LISTED)).values())
     stopped = await desk.agent_stop.stopped_among(sessions)
-    await desk.answer(message, view.agent_list(sessions, stopped, everyone - len(sessions), now))
+    starters = await starters_of(desk.reading.sessions, sessions)
+    await desk.answer(message, view.agent_list(sessions, stopped, starters, everyone - len(sessions), now))
 
 
 async def agent(message: Message, command: CommandObject, desk: Desk) -> None:
@@ -55,7 +57,13 @@ async def _shown(desk: Desk, session: Session) -> Screen:
     is_stopped = bool(await desk.agent_stop.stopped_among([session]))
     can_stop = desk.outlook(session.source).can_stop
     return view.agent(
-        session, desk.policy, desk.clock.now(), desk.zone, is_stopped=is_stopped, can_stop=can_stop
+        session,
+        desk.policy,
+        desk.clock.now(),
+        desk.zone,
+        is_stopped=is_stopped,
+        can_stop=can_stop,
+        starter=await starter_of(desk.reading.sessions, session.id),
     )
 
 

@@ -11,7 +11,7 @@ from bot.callbacks import IncidentButton, IncidentVerb
 from bot.desk import Desk
 from bot.views import incident as view
 from bot.views.status import stale_button
-from jobs.ports import Session
+from jobs.thrash.session import Session
 
 _SHOWN: Final = 10
 _SNOOZES: Final = {IncidentVerb.SNOOZE_15: 15 * 60, IncidentVerb.SNOOZE_60: 60 * 60}

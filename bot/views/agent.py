@@ -1,6 +1,6 @@
 """Sessions: the list and one of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from zoneinfo import ZoneInfo
 
@@ -8,15 +8,23 @@ from aiogram.types import InlineKeyboardButton
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.callbacks import KillButton
+from bot.views.cleaning import clean
 from bot.views.incident import last_calls
-from bot.views.measure import amount, moment, plural, span
+from bot.views.measure import amount, moment, money, plural, span
 from bot.views.screen import Screen, lines, screen
-from bot.views.text import clean, name
-from jobs.ports import Session
+from bot.views.text import name
+from jobs.alert.notice import Starter
 from jobs.thrash.policy import ThrashPolicy
+from jobs.thrash.session import Session
 
 
-def agent_list(sessions: Sequence[Session], stopped: AbstractSet[int], more: int, now: float) -> Screen:
+def agent_list(
+    sessions: Sequence[Session],
+    stopped: AbstractSet[int],
+    starters: Mapping[int, Starter],
+    more: int,
+    now: float,
+) -> Screen:
     """Render the newest sessions; `stopped` are the ids of those that were stopped, `more` were left out."""
     if not sessions:
         return screen(Text("No agent has made a call in the last 24 hours."))
@@ -24,7 +32,10 @@ def agent_list(sessions: Sequence[Session], stopped: AbstractSet[int], more: int
     return screen(
         lines(
             Bold("Sessions of the last 24 hours"),
-            *(_row(session, now, is_stopped=session.id in stopped) for session in sessions),
+            *(
+                _row(session, now, is_stopped=session.id in stopped, starter=starters.get(session.id))
+                for session in sessions
+            ),
             rest,
             "/agent ID shows one, /kill ID stops it.",
         )
@@ -32,7 +43,14 @@ def agent_list(sessions: Sequence[Session], stopped: AbstractSet[int], more: int
 
 
 def agent(
-    session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo, *, is_stopped: bool, can_stop: bool
+    session: Session,
+    policy: ThrashPolicy,
+    now: float,
+    zone: ZoneInfo,
+    *,
+    is_stopped: bool,
+    can_stop: bool,
+    starter: Starter | None = None,
 ) -> Screen:
     """Render one session and its last calls."""
     kill = InlineKeyboardButton(
@@ -44,10 +62,11 @@ def agent(
         lines(
             Text(Bold(name(session.agent)), f", session {session.id}"),
             Text("Source ", name(session.source), ", own id ", name(session.session)),
-            None if session.parent is None else Text("Started by ", name(session.parent)),
+            None if starter is None else _started_by(starter),
             Text(f"Process {process}, first call {moment(session.first_ts, now, zone)}"),
             Text(
-                f"{plural(session.memory.calls, 'call')}, {plural(session.errors, 'error')}, tokens {tokens}"
+                f"{plural(session.memory.calls, 'call')}, {plural(session.errors, 'error')},"
+                f" tokens {tokens}{_cost(session)}"
             ),
             Text(f"Streak {session.streak.steps} of {policy.kill_after}"),
             "🛑 It was stopped and has made no call since." if is_stopped else None,
@@ -74,7 +93,13 @@ def which(command: str) -> Screen:
     return screen(Text(f"Which one? /{command} ID, with an id from /agents."))
 
 
-def _row(session: Session, now: float, *, is_stopped: bool = False) -> Text:
+def _started_by(starter: Starter) -> Text:
+    session = "" if starter.session is None else f"session {starter.session}, "
+    return Text(f"Started by {session}", name(starter.agent))
+
+
+def _row(session: Session, now: float, *, is_stopped: bool = False, starter: Starter | None = None) -> Text:
+    of = f" of {starter.session}" if starter and starter.session is not None else ""
     streak = f", 🔁 streak {session.streak.steps}" if session.streak.steps else ""
     tokens = "" if session.memory.tokens is None else f", {amount(session.memory.tokens)} tokens"
     return Text(
@@ -82,7 +107,12 @@ def _row(session: Session, now: float, *, is_stopped: bool = False) -> Text:
         Bold(f"{session.id}"),
         " ",
         name(session.agent, 32),
-        " in ",
+        f"{of} in ",
         name(session.source, 24),
-        f": {span(now - session.last_ts)} ago, {plural(session.memory.calls, 'call')}{tokens}{streak}",
+        f": {span(now - session.last_ts)} ago, {plural(session.memory.calls, 'call')}{tokens}{_cost(session)}{streak}",
     )
+
+
+def _cost(session: Session) -> str:
+    cost = session.memory.cost
+    return "" if cost is None else f", {money(cost, session.currency)}"

@@ -9,14 +9,15 @@ from aiogram.types import InlineKeyboardButton
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.callbacks import IncidentButton, IncidentVerb
-from bot.views.measure import amount, moment, plural, span
+from bot.views.cleaning import clean
+from bot.views.measure import amount, moment, money, plural, span
 from bot.views.screen import Screen, lines, screen
-from bot.views.text import clean, name
-from jobs.alert.notice import AskNotice, IncidentNotice, Outlook
-from jobs.ports import Session
+from bot.views.text import name
+from jobs.alert.notice import AskNotice, IncidentNotice, Outlook, Starter
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.locality import SeenCall, repeating
 from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.session import Session
 from jobs.thrash.streak import Ended
 
 _DETAILS_ARGS: Final = 160
@@ -51,6 +52,7 @@ def alert(notice: IncidentNotice, now: float, zone: ZoneInfo) -> Screen:
         lines(
             _rehearsed(incident) if notice.outlook.is_dry_run else _title(incident),
             *_facts(incident),
+            started_by(notice.starter),
             _outlook(notice),
             f"🔕 snoozed until {moment(incident.snoozed_until or 0, now, zone)}" if is_snoozed else None,
         ),
@@ -65,7 +67,10 @@ def question(notice: AskNotice, now: float, zone: ZoneInfo) -> Screen:
         closed = Text("❔ ", Bold(name(incident.agent)), " was asked about; the question is closed.")
         return screen(lines(closed, f"The alert of incident #{incident.id} says how it went."))
     grace = f"Without an answer it is stopped at {moment(notice.stops_at, now, zone)} if it goes on."
-    return screen(lines(_title(incident), grace, _where(incident)), *_buttons(incident, can_stop=True))
+    return screen(
+        lines(_title(incident), grace, _where(incident), started_by(notice.starter)),
+        *_buttons(incident, can_stop=True),
+    )
 
 
 def incident_list(incidents: Sequence[Incident], now: float, zone: ZoneInfo) -> Screen:
@@ -113,10 +118,24 @@ def _where(incident: Incident) -> Text:
     return Text("Source ", name(incident.source), f", session {incident.session_id}, incident #{incident.id}")
 
 
+def started_by(starter: Starter | None) -> Text | None:
+    """Say whose sub-agent a session is."""
+    if starter is None:
+        return None
+    session = "" if starter.session is None else f", session {starter.session}"
+    shares = ", in one process with it: a signal ends both" if starter.shares_process else ""
+    return Text("Sub-agent of ", name(starter.agent), f"{session}{shares}")
+
+
 def damage(incident: Incident) -> str:
     """Say what an incident has cost so far."""
     tokens = "" if incident.tokens is None else f", {plural(incident.tokens, 'token')}"
-    return f"{plural(incident.calls, 'call')} in {span(incident.newest_ts - incident.first_ts)}{tokens}"
+    took = span(incident.newest_ts - incident.first_ts)
+    return f"{plural(incident.calls, 'call')} in {took}{tokens}{_cost(incident)}"
+
+
+def _cost(incident: Incident) -> str:
+    return "" if incident.cost is None else f", {money(incident.cost, incident.currency)}"
 
 
 def _outlook(notice: IncidentNotice) -> str | None:
@@ -164,13 +183,13 @@ def _button(label: str, verb: IncidentVerb, incident: Incident) -> InlineKeyboar
 def row(incident: Incident, now: float, zone: ZoneInfo) -> Text:
     """Render an incident in one line."""
     icon, says = _TITLES[incident.status]
-    cost = "" if incident.tokens is None else f", {amount(incident.tokens)} tokens"
+    tokens = "" if incident.tokens is None else f", {amount(incident.tokens)} tokens"
     return Text(
         f"{icon} #{incident.id} {moment(incident.opened_at, now, zone)} ",
         name(incident.agent, 24),
         f"{says}: ",
         name(incident.tool, 24),
-        f", {plural(incident.calls, 'call')}{cost}",
+        f", {plural(incident.calls, 'call')}{tokens}{_cost(incident)}",
     )
 
 

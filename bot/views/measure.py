@@ -1,12 +1,20 @@
 """Times and amounts as people read them."""
 
+import math
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from jobs.thrash.price import UNIT
+
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86_400
+_SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
+_FEW: Final = 0.1
+"""Money below which cents say too little."""
+_MOST_PLACES: Final = 4
+_SMALLEST: Final = UNIT // 10**_MOST_PLACES
 _FAR: Final = 10**10
 """Epoch seconds beyond which a log's time is not worth a date."""
 
@@ -39,6 +47,18 @@ def amount(number: int) -> str:
 def plural(number: int, noun: str) -> str:
     """Return `1 call`, `2 calls`."""
     return f"{amount(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def money(billionths: int, currency: str | None) -> str:
+    """Return a sum in cents, a small one in its first two digits: `$0.42`, `$0.0042`, `3.20 CHF`."""
+    sign = _SIGNS.get(currency or "USD", "")
+    code = "" if sign else f"\u00a0{currency}"
+    if 0 < billionths < _SMALLEST:
+        return f"under {sign}{_SMALLEST / UNIT:.4f}{code}"
+    value = billionths / UNIT
+    # 0.0042 has its first digit other than 0 at the third place after the point.
+    places = 2 if not billionths or value >= _FEW else 1 - math.floor(math.log10(value))
+    return f"{sign}{value:,.{min(places, _MOST_PLACES)}f}{code}".replace(",", "\u202f")
 
 
 def _two(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:

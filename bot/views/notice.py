@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.views import incident, stop
+from bot.views.cleaning import clean
 from bot.views.measure import moment, span
 from bot.views.screen import Screen, lines, screen
-from bot.views.text import clean
 from jobs.alert.notice import (
     AnyNotice,
     AskNotice,

@@ -9,9 +9,10 @@ from zoneinfo import ZoneInfo
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.commands import COMMANDS
+from bot.views.cleaning import clean
 from bot.views.measure import amount, moment, plural, span
 from bot.views.screen import Screen, lines, screen
-from bot.views.text import clean, name
+from bot.views.text import name
 from jobs.schedule import Runs
 
 _PROBLEM_LIMIT: Final = 200

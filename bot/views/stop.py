@@ -1,5 +1,6 @@
 """Stops: the confirmation before, the report after."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -8,15 +9,19 @@ from aiogram.types import InlineKeyboardButton
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.callbacks import ConfirmButton
-from bot.views.incident import damage
-from bot.views.measure import moment, span
+from bot.views.cleaning import clean
+from bot.views.incident import damage, started_by
+from bot.views.measure import amount, moment, span
 from bot.views.screen import Screen, lines, screen
-from bot.views.text import clean, name
+from bot.views.text import name
 from jobs.agent_stop import Order
-from jobs.alert.notice import StillRunningNotice, StopNotice
-from jobs.ports import Outcome, Session
+from jobs.alert.notice import Starter, StillRunningNotice, StopNotice
+from jobs.ports import Outcome
+from jobs.thrash.session import Session
 
 _DETAIL_LIMIT: Final = 600
+_NAMED: Final = 5
+"""So many of the sessions of one process are named."""
 _TITLES: Final = {
     Outcome.STOPPED: ("🛑", "Stopped: "),
     Outcome.FAILED: ("🚨", "The stop failed: "),
@@ -74,6 +79,7 @@ def report(notice: StopNotice) -> Screen:
             None if notice.incident is None else Text(f"In circles: {damage(notice.incident)}."),
             Text(why, f"{took}{again}"),
             Text("Source ", name(notice.source), f", session {notice.session}"),
+            started_by(notice.starter),
         )
     )
 
@@ -110,13 +116,17 @@ def confirmation(
     *,
     is_stopped: bool,
     is_dry_run: bool,
+    starter: Starter | None = None,
+    beside: Sequence[int] = (),
 ) -> Screen:
-    """Ask whether to stop a session."""
+    """Ask whether to stop a session; `beside` are the ids of others in its process."""
     process = "" if session.pid is None else f", process {session.pid}"
     return screen(
         lines(
             Text("Stop ", Bold(name(session.agent)), "?"),
             Text("Source ", name(session.source), f", session {session.id}{process}"),
+            started_by(starter),
+            f"Process {session.pid} also runs {_sessions(beside)}." if beside else None,
             "A dry run: nothing is really stopped." if is_dry_run else None,
             "It was stopped already and has made no call since." if is_stopped else None,
             Text(
@@ -132,6 +142,15 @@ def confirmation(
             ),
         ],
     )
+
+
+def _sessions(ids: Sequence[int]) -> str:
+    """Name some sessions, and how many more there are."""
+    if len(ids) == 1:
+        return f"session {ids[0]}"
+    shown, more = ids[:_NAMED], len(ids) - _NAMED
+    *first, last = [*map(str, shown), *([f"{amount(more)} more"] if more > 0 else [])]
+    return f"sessions {', '.join(first)} and {last}"
 
 
 def ordered(order: Order) -> Screen:

@@ -1,65 +1,19 @@
-"""Text that an agent can influence is data: cleaned, masked and cut here, once."""
+"""Text as the chat takes it: foreign names that become no link, and whole messages within Telegram's limit."""
 
-import re
-import unicodedata
 from typing import Final, NamedTuple
 
 from aiogram.types import MessageEntity
 from aiogram.utils.formatting import Code, Text
 
-from bot.redaction import mask
+from bot.views.cleaning import NAME_LIMIT, cut, one_line, units
 
 MESSAGE_LIMIT: Final = 4096
 """UTF-16 units in one message."""
-NAME_LIMIT: Final = 64
-"""UTF-16 units of a name in a line of text."""
-
-_ELLIPSIS: Final = "…"
-_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_KEPT_FORMAT: Final = frozenset({"\n", "\t"})
-# Control, format (bidi, zero width, tags), surrogate, private use; and letters that show as nothing.
-_HIDDEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK_LETTERS: Final = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u034f")
-_VARIATION_SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_FIRST_CUT: Final = 4
-"""How many times the limit is cleaned at most, so that a text of megabytes costs little."""
-
-
-def units(text: str) -> int:
-    """Return the length in UTF-16 units, as Telegram counts."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def cut(text: str, limit: int) -> str:
-    """Return the text in at most `limit` UTF-16 units; an ellipsis says that something is missing."""
-    if units(text) <= limit:
-        return text
-    kept = text.encode("utf-16-le")[: 2 * (limit - 1)].decode("utf-16-le", "ignore")
-    return kept.rstrip() + _ELLIPSIS
-
-
-def clean(text: str, limit: int) -> str:
-    """Return foreign text fit to be shown: nothing invisible, nothing secret, at most `limit` UTF-16 units."""
-    text = _ANSI.sub("", text[: limit * _FIRST_CUT])
-    text = _VARIATION_SELECTORS.sub("", unicodedata.normalize("NFC", text))
-    return cut(mask("".join(filter(_is_visible, text))).strip(), limit)
-
-
-def one_line(text: str, limit: int = NAME_LIMIT) -> str:
-    """Return a foreign name fit to be shown: like `clean`, in one line, letters that only look different made alike."""
-    flat = unicodedata.normalize("NFKC", text[: limit * _FIRST_CUT])
-    return " ".join(clean(flat, limit).split()) or "?"
 
 
 def name(text: str, limit: int = NAME_LIMIT) -> Code:
     """Return a foreign name in a form where nothing inside becomes a link, a mention or a command."""
     return Code(one_line(text, limit))
-
-
-def _is_visible(char: str) -> bool:
-    if char in _KEPT_FORMAT:
-        return True
-    return unicodedata.category(char) not in _HIDDEN_CATEGORIES and char not in _BLANK_LETTERS
 
 
 class Rendered(NamedTuple):

@@ -23,11 +23,23 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the killer only says what it would do."""
 
 
+class Starter(msgspec.Struct, frozen=True, kw_only=True):
+    """What has started a sub-agent."""
+
+    agent: str
+    """Its name, or what the log calls its session if that is all that is known."""
+    session: int | None = None
+    """Its short id."""
+    shares_process: bool = False
+    """Whether one process is known to run both: a signal ends both."""
+
+
 class IncidentNotice(Notice, frozen=True, kw_only=True):
     """An incident as it stands."""
 
     incident: Incident
     outlook: Outlook
+    starter: Starter | None = None
 
 
 class AskNotice(Notice, frozen=True, kw_only=True):
@@ -35,6 +47,7 @@ class AskNotice(Notice, frozen=True, kw_only=True):
 
     incident: Incident
     stops_at: float
+    starter: Starter | None = None
 
 
 class StopNotice(Notice, frozen=True, kw_only=True):
@@ -54,6 +67,7 @@ class StopNotice(Notice, frozen=True, kw_only=True):
     ordered_by: int | None
     """The Telegram user who ordered it; None if the bot did."""
     escalated: bool
+    starter: Starter | None = None
 
 
 class StillRunningNotice(Notice, frozen=True, kw_only=True):

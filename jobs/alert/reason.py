@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from enum import StrEnum
 
-from jobs.alert.notice import AskNotice, IncidentNotice, Outlook
+from jobs.alert.notice import AskNotice, IncidentNotice, Outlook, Starter
 from jobs.alert.outgoing import Mode, Outgoing, told
 from jobs.thrash.incident import Incident, IncidentStatus
 
@@ -36,14 +36,16 @@ def is_snoozed(incident: Incident, now: float) -> bool:
     return incident.snoozed_until is not None and now < incident.snoozed_until
 
 
-def tellings(before: Incident | None, after: Incident, outlook: Outlook, now: float) -> Iterator[Outgoing]:
+def tellings(
+    before: Incident | None, after: Incident, outlook: Outlook, now: float, starter: Starter | None = None
+) -> Iterator[Outgoing]:
     """Yield the messages for a change of an incident: the alert or an edit of it, the question or an edit of that."""
     if reason := reason_to_notify(before, after, now):
-        notice = IncidentNotice(incident=after, outlook=outlook)
+        notice = IncidentNotice(incident=after, outlook=outlook, starter=starter)
         yield told(notice, Mode.SEND if reason is Reason.NEW else Mode.EDIT, about=after)
     if mode := _question(before, after):
         stops_at = max((after.asked_at or now) + outlook.ask_grace, after.snoozed_until or 0)
-        question = AskNotice(incident=after, stops_at=stops_at)
+        question = AskNotice(incident=after, stops_at=stops_at, starter=starter)
         silent = is_snoozed(after, now)
         yield told(question, mode, about=after, kind="question", silent=silent, urgent=mode is Mode.SEND)
 

@@ -2,9 +2,9 @@
 
 import os
 import stat
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -12,20 +12,50 @@ import msgspec
 from jobs.ports import Batch, Cursor
 from jobs.sources.pattern import could_match, find_files
 from jobs.sources.reading import Reading, Sight, plan, sight
-from jobs.sources.tail import Identity, ReadLimits, identity, identity_of, read_new
-from jobs.thrash.call import LoggedCall
+from jobs.sources.tail import Identity, ReadLimits, identity, is_of, read_new
+from jobs.thrash.call import Answer, Entry, LoggedCall, Usage
 
 _TRIES: Final = 5
 """How often to look again while files are being renamed."""
-_COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip")
+COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip")
+"""How the names of files end that are passed over."""
 
 
-class LineParser(Protocol):
+class LineReader(Protocol):
+    """Reads the lines of one file in their order."""
+
+    def read(self, line: bytes, /) -> Sequence[Entry] | None:
+        """Return what a line tells that is not blank, or None if it cannot be read. Never raises."""
+        ...
+
+    def state(self) -> str:
+        """Return what reading on needs, as JSON; bounded, however long the file is."""
+        ...
+
+
+class LineFormat(Protocol):
     """What a log format is."""
 
-    def __call__(self, line: bytes, /) -> Sequence[LoggedCall] | None:
-        """Return the calls in a line that is not blank, or None if the line cannot be read. Never raises."""
+    def __call__(self, path: str, state: str, /) -> LineReader:
+        """Begin to read a file, or go on where `state` was given; `""` at its start. Never raises."""
         ...
+
+
+LineParser = Callable[[bytes], Sequence[LoggedCall] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class EachLine:
+    """A format whose lines say all there is, each for itself."""
+
+    read: LineParser
+
+    def __call__(self, _path: str, _state: str, /) -> "EachLine":
+        return self
+
+    def state(self) -> str:
+        """Nothing."""
+        return ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +69,11 @@ class LogFiles:
     name: str
     pattern: str
     """An absolute path with a shell's wildcards and `**`."""
-    parse: LineParser
+    format: LineFormat
+    takes: Callable[[str], bool] | None = None
+    """Whether a path that matches is a file of lines; others are somebody else's concern."""
+    sightings: Callable[[], Mapping[str, os.stat_result] | None] = lambda: None
+    """What has just been seen at all paths that match and that it takes, if somebody has looked for it already."""
     limits: ReadLimits = field(default_factory=ReadLimits)
     _problems: list[str] = field(default_factory=list, init=False)
 
@@ -50,9 +84,11 @@ class LogFiles:
         """
         found, gone = self._look(cursors)
         unreadable = {path: cursor.unreadable for path, cursor in cursors.items()}
-        readings, left_alone = plan(found, gone, cursors, now, self._is_found)
-        unfinished: set[str | None] = {*left_alone}
-        for reading in readings:
+        planned = plan(found, gone, cursors, now, self._is_found)
+        for path in planned.unchanged:
+            yield Batch(path=path, cursor=cursors[path], calls=())
+        unfinished: set[str | None] = {*planned.left_alone}
+        for reading in planned.readings:
             # The next file of a path takes its cursor: not before this one's is kept elsewhere or needed no more.
             if unfinished.isdisjoint((reading.path, reading.successor_of, reading.copy_of)):
                 is_read = yield from self._read(reading, unreadable, now)
@@ -67,38 +103,42 @@ class LogFiles:
 
     def _look(self, cursors: Mapping[str, Cursor]) -> tuple[dict[str, Sight], list[str]]:
         """Return the files that match and the known paths that hold nothing any more, as they were at one time."""
-        found, gone = self._collect(cursors)
+        found, gone = self._collect(cursors, self.sightings())
         # A rotation changes one file after the other. In its midst one finds what never was there together.
         for _ in range(_TRIES):
-            before = _state(found)
-            if all(
-                path not in cursors or before[path] == (identity_of(cursors[path]), True) for path in found
-            ):
+            others = [path for path, sighted in found.items() if not sighted.is_unchanged]
+            if all(_has_stayed(found[path], cursors.get(path)) for path in others):
                 break
-            found, gone = self._collect(cursors)
+            before = _state(found)
+            found, gone = self._collect(cursors, None)
             if _state(found) == before:
                 break
         return found, gone
 
-    def _collect(self, cursors: Mapping[str, Cursor]) -> tuple[dict[str, Sight], list[str]]:
+    def _collect(
+        self, cursors: Mapping[str, Cursor], sightings: Mapping[str, os.stat_result] | None
+    ) -> tuple[dict[str, Sight], list[str]]:
         self._problems.clear()
-        matching = self._matching(self._problems)
+        matching = self._matching(self._problems) if sightings is None else sightings.keys()
         found, gone = {}, []
         missing = {path for path in cursors.keys() - matching if could_match(path, self.pattern)}
+        look = os.stat if sightings is None else partial(_seen_or_look, sightings)
         for path in sorted(matching | missing):
             try:
-                seen = Path(path).stat()
+                seen = look(path)
             except (FileNotFoundError, NotADirectoryError):
                 gone += [path] if path in cursors else []
             except OSError as error:
-                self._problems.append(_unreadable(path, error))
+                self._problems.append(refused(path, error))
             else:
                 if path in matching and self._is_regular(path, seen):
                     found[path] = sight(path, seen, cursors.get(path))
         return found, gone
 
     def _matching(self, problems: list[str]) -> set[str]:
-        return {path for path in find_files(self.pattern, problems) if not path.endswith(_COMPRESSED)}
+        paths = find_files(self.pattern, problems)
+        paths = {path for path in paths if not path.endswith(COMPRESSED)}
+        return paths if self.takes is None else {path for path in paths if self.takes(path)}
 
     def _is_found(self, path: str) -> bool:
         return path in self._matching([])
@@ -106,23 +146,27 @@ class LogFiles:
     def _is_regular(self, path: str, seen: os.stat_result) -> bool:
         if stat.S_ISREG(seen.st_mode):
             return True
-        self._problems.append(f"{path} is not read: it is a {_kind(seen.st_mode)}, not a regular file.")
+        self._problems.append(irregular(path, seen))
         return False
 
     def _read(self, reading: Reading, unreadable: dict[str, int], now: float) -> Generator[Batch, None, bool]:
         """Yield what is new and return whether the path's next file may be read; `unreadable` is brought up to date."""
-        chunk = None
+        chunk, lines, state = None, None, reading.cursor.state if reading.cursor else ""
         try:
             for chunk in read_new(reading.file, reading.seen, reading.cursor, now, self.limits):
-                calls, failed = _parse(chunk.lines, self.parse)
+                entries, failed = list[Entry](), 0
+                if chunk.lines:  # in most files nothing is new
+                    lines = lines or self.format(reading.file, state)
+                    entries, failed = _parse(chunk.lines, lines.read)
+                    state = lines.state()
                 count = unreadable.get(reading.path, 0) + failed + chunk.skipped
                 unreadable[reading.path] = count
-                cursor = msgspec.structs.replace(chunk.cursor, unreadable=count)
-                yield Batch(path=reading.path, cursor=cursor, calls=calls, size=chunk.size)
+                cursor = msgspec.structs.replace(chunk.cursor, unreadable=count, state=state)
+                yield batch_of(reading.path, cursor, entries, chunk.size)
         except FileNotFoundError:
             return False  # renamed or deleted since it was found
         except OSError as error:
-            self._problems.append(_unreadable(reading.file, error))
+            self._problems.append(refused(reading.file, error))
             return True  # who knows for how long
         if chunk is None:
             return False  # rewritten since it was found
@@ -131,25 +175,54 @@ class LogFiles:
         return chunk.is_last
 
 
-def _parse(lines: Iterable[bytes], parse: LineParser) -> tuple[list[LoggedCall], int]:
-    """Return the calls and the number of lines that cannot be read."""
-    calls: list[LoggedCall] = []
+def batch_of(path: str, cursor: Cursor, entries: Sequence[Entry], size: int) -> Batch:
+    """Sort what was read of one file."""
+    return Batch(
+        path=path,
+        cursor=cursor,
+        calls=[entry for entry in entries if not isinstance(entry, Answer | Usage)],
+        answers=[entry for entry in entries if isinstance(entry, Answer)],
+        usages=[entry for entry in entries if isinstance(entry, Usage)],
+        size=size,
+    )
+
+
+def _parse(
+    lines: Iterable[bytes], read: Callable[[bytes], Sequence[Entry] | None]
+) -> tuple[list[Entry], int]:
+    """Return what lines tell, and the number of those that cannot be read."""
+    entries: list[Entry] = []
     unreadable = 0
     for line in lines:
-        found = parse(line)
+        found = read(line)
         if found is not None:
-            calls += found
+            entries += found
         elif not line.isspace():
             unreadable += 1
-    return calls, unreadable
+    return entries, unreadable
+
+
+def _seen_or_look(sightings: Mapping[str, os.stat_result], path: str) -> os.stat_result:
+    return sightings.get(path) or os.stat(path)  # noqa: PTH116 - to make a Path takes longer than to look
+
+
+def _has_stayed(sighted: Sight, known: Cursor | None) -> bool:
+    """Whether a file is where it was, or was not known."""
+    return known is None or (sighted.is_same and is_of(known, sighted.seen))
 
 
 def _state(found: Mapping[str, Sight]) -> dict[str, tuple[Identity, bool]]:
     return {path: (identity(file.seen), file.is_same) for path, file in found.items()}
 
 
-def _unreadable(path: str, error: OSError) -> str:
+def refused(path: str, error: OSError) -> str:
+    """Say that a file cannot be read."""
     return f"{path} cannot be read: {error.strerror}."
+
+
+def irregular(path: str, seen: os.stat_result) -> str:
+    """Say that what was seen is no file that could be read."""
+    return f"{path} is not read: it is a {_kind(seen.st_mode)}, not a regular file."
 
 
 def _kind(mode: int) -> str:

@@ -4,9 +4,11 @@ The standard glob hides folders it may not list, and its `**` walks through link
 """
 
 import fnmatch
+import functools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 _MAGIC: Final = re.compile(r"[*?\[]")
@@ -20,6 +22,8 @@ def find_files(pattern: str, problems: list[str]) -> set[str]:
     """
     parts = _parts(pattern)
     paths = set(_match("", parts, problems)) if parts else {"/"}
+    if _is_text("".join(paths)):
+        return paths
     unnamable = {path for path in paths if not _is_text(path)}
     problems += [f"{os.fsencode(path)!r} is not read: its name is not UTF-8." for path in sorted(unnamable)]
     return paths - unnamable
@@ -34,31 +38,52 @@ def _parts(pattern: str) -> list[str]:
     return [part for part in pattern.split("/") if part]
 
 
-def _match(folder: str, parts: Sequence[str], problems: list[str]) -> Iterator[str]:
+def _match(folder: str, parts: Sequence[str], problems: list[str]) -> Iterable[str]:
     part, *rest = parts
     if part == "**":
-        for inner in _folders_from(folder, problems):
-            yield from _match(inner, rest or ["*"], problems)
-        return
-    for name in _names(folder, part, problems, may_be_folder=bool(rest) or part != "*"):
-        path = f"{folder}/{name}"
-        if rest:
-            yield from _match(path, rest, problems)
-        else:
-            yield path
-
-
-def _names(folder: str, part: str, problems: list[str], *, may_be_folder: bool) -> list[str]:
+        return chain.from_iterable(
+            _match_within(inner, rest or ["*"], entries, problems)
+            for inner, entries in _folders_from(folder, problems)
+        )
     if not _MAGIC.search(part):
-        return [part]
-    fits = re.compile(fnmatch.translate(part)).match
+        return _match_named(folder, [part], rest, problems)
+    return _match_within(folder, parts, _entries(folder, problems), problems)
+
+
+def _match_within(
+    folder: str, parts: Sequence[str], entries: Sequence[os.DirEntry[str]], problems: list[str]
+) -> Iterable[str]:
+    """Match what is in a folder that has been listed."""
+    part, *rest = parts
+    if part == "**" or not _MAGIC.search(part):
+        return _match(folder, parts, problems)
+    return _match_named(folder, _fitting(entries, part, rest), rest, problems)
+
+
+def _match_named(
+    folder: str, names: Sequence[str], rest: Sequence[str], problems: list[str]
+) -> Iterable[str]:
+    paths = [f"{folder}/{name}" for name in names]
+    return chain.from_iterable(_match(path, rest, problems) for path in paths) if rest else paths
+
+
+def _fitting(entries: Iterable[os.DirEntry[str]], part: str, rest: Sequence[str]) -> list[str]:
+    fits, takes_dot, may_be_folder = _test_of(part), part.startswith("."), bool(rest) or part != "*"
     return [
         entry.name
-        for entry in _entries(folder, problems)
+        for entry in entries
         if fits(entry.name)
-        and (part.startswith(".") or not entry.name.startswith("."))
+        and (takes_dot or not entry.name.startswith("."))
         and (may_be_folder or not _is_folder(entry))
     ]
+
+
+@functools.lru_cache
+def _test_of(part: str) -> Callable[[str], object]:
+    end = part.removeprefix("*")
+    if end != part and not _MAGIC.search(end):
+        return lambda name: name.endswith(end)  # thrice as fast
+    return re.compile(fnmatch.translate(part)).match
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
@@ -68,14 +93,15 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False  # a link in a circle, or into a closed folder: whoever reads it will say so
 
 
-def _folders_from(folder: str, problems: list[str]) -> Iterator[str]:
+def _folders_from(folder: str, problems: list[str]) -> Iterator[tuple[str, Sequence[os.DirEntry[str]]]]:
     waiting = [folder]
     while waiting:
         inner = waiting.pop()
-        yield inner
+        entries = _entries(inner, problems)
+        yield inner, entries
         waiting += [
             entry.path
-            for entry in _entries(inner, problems)
+            for entry in entries
             if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
         ]
 

@@ -4,11 +4,13 @@ import functools
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from jobs.ports import Cursor
 from jobs.sources.naming import is_copy_name, sorted_names, starting_with, stem, stems
@@ -18,13 +20,14 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A regular file as it was found at a path."""
 
     seen: os.stat_result
     is_same: bool
     """Whether it begins with what was read at that path before; true also if it cannot be opened to be compared."""
+    is_unchanged: bool = False
+    """Whether that is for certain all it holds."""
 
 
 Found = Mapping[str, Sight]
@@ -47,10 +50,24 @@ class Reading:
     """The path that holds the same lines and more: until that has been read, this is left alone."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a look is to do."""
+
+    unchanged: Sequence[str]
+    """Paths at which nothing is to be read."""
+    readings: Sequence[Reading]
+    """Those written to last at the end."""
+    left_alone: Collection[str]
+    """Paths that are changing: they are for the next look."""
+
+
 def sight(path: str, seen: os.stat_result, known: Cursor | None) -> Sight:
     """Compare the file seen at `path` with what was read there before."""
+    if known is not None and is_unchanged(seen, known):
+        return Sight(seen=seen, is_same=True, is_unchanged=True)
     try:
-        is_same = known is not None and (is_unchanged(seen, known) or continues(path, seen, known))
+        is_same = known is not None and continues(path, seen, known)
     except OSError:
         is_same = True
     return Sight(seen=seen, is_same=is_same)
@@ -62,30 +79,41 @@ def plan(
     cursors: Mapping[str, Cursor],
     now: float,
     is_found: Callable[[str], bool],
-) -> tuple[list[Reading], set[str]]:
-    """Return what to read, and the paths to be left alone: each file once, those written to last at the end.
+) -> Plan:
+    """Return what to read, each file once.
 
     `gone` are the paths of `cursors` that hold nothing any more; `is_found` says what would be found now.
     """
     chosen = _one_path_per_file(found, cursors)
+    unchanged = [path for path in chosen.values() if found[path].is_unchanged]
+    changed = [path for path in chosen.values() if not found[path].is_unchanged]
+    # Of a thousand files a few have changed: only what concerns these is looked up.
+    inodes = {identity(found[path].seen)[1] for path in changed}
+    wanted = {beginning for path in changed for beginning in stems(path)}
+    alike = _with_stem(cursors.keys() | found.keys(), wanted)
+    of_chosen = {*chosen.values()}
     past = _Past(
         cursors=cursors,
-        by_identity=_grouped(cursors.values(), identity_of),
-        known_by_stem=_grouped(cursors, stem),
+        by_identity=_grouped((cursor for cursor in cursors.values() if cursor.inode in inodes), identity_of),
+        known_by_stem=_grouped((path for path in alike if path in cursors), stem),
         found=found,
         is_found=is_found,
         chosen=chosen,
-        chosen_by_stem=_grouped(chosen.values(), stem),
-        sorted_paths=sorted(chosen.values()),
+        chosen_by_stem=_grouped((path for path in alike if path in of_chosen), stem),
+        sorted_paths=functools.cache(lambda: sorted(chosen.values())),
         names_in=functools.cache(sorted_names),
         now=now,
     )
-    planned = {path: past.readings_of(path, found[path]) for path in chosen.values()}
+    planned = {path: past.readings_of(path, found[path]) for path in changed}
     left_alone = {path for path, readings in planned.items() if readings is None}
     planned |= {path: past.rest_of_gone(path) for path in gone}
     # By age, so that a rotated file comes before its successor and a session's calls stay in order.
     ordered = sorted(filter(None, planned.values()), key=_age)
-    return list(chain.from_iterable(ordered)), left_alone
+    return Plan(
+        unchanged=unchanged,
+        readings=list(chain.from_iterable(ordered)),
+        left_alone=left_alone,
+    )
 
 
 class _Unsettled(Exception):  # noqa: N818 - no error
@@ -104,7 +132,7 @@ class _Past:
     chosen: Mapping[Identity, str]
     """The path of each file found."""
     chosen_by_stem: Mapping[str, Sequence[str]]
-    sorted_paths: Sequence[str]
+    sorted_paths: Callable[[], Sequence[str]]
     names_in: Callable[[str], Sequence[str]]
     now: float
 
@@ -115,8 +143,6 @@ class _Past:
         """
         own, seen = self.cursors.get(path), found.seen
         current = Reading(path=path, file=path, seen=seen, cursor=own)
-        if own and is_unchanged(seen, own):
-            return [current]
         try:
             place = self._furthest(path, seen, own if found.is_same else None)
             current = self._unless_copied(replace(current, cursor=place))
@@ -180,7 +206,7 @@ class _Past:
             return renamed
         if not or_copy or not own.offset:
             return None
-        alike = starting_with(stem(path), self.sorted_paths)
+        alike = starting_with(stem(path), self.sorted_paths())
         copies = (other for other in alike if is_copy_name(other, path))
         return next((copy for copy in copies if _continues(copy, self.found[copy].seen, own)), None)
 
@@ -218,10 +244,22 @@ class _Past:
 
 def _one_path_per_file(found: Found, cursors: Mapping[str, Cursor]) -> dict[Identity, str]:
     chosen: dict[Identity, str] = {}
+    others: list[str] = []
     # The path under which a file is known already goes before its other links.
-    for path in sorted(found, key=lambda path: (not is_of(cursors.get(path), found[path].seen), path)):
+    for path in sorted(found):
+        sighted, known = found[path], cursors.get(path)
+        if known is not None and (sighted.is_unchanged or is_of(known, sighted.seen)):
+            chosen.setdefault((known.device, known.inode), path)
+        else:
+            others.append(path)
+    for path in others:
         chosen.setdefault(identity(found[path].seen), path)
     return chosen
+
+
+def _with_stem(paths: Iterable[str], wanted: Collection[str]) -> list[str]:
+    """Return at least the paths that have one of the stems wanted, in a fixed order."""
+    return sorted([path for path in paths if path.rpartition(".")[0] in wanted or path in wanted])
 
 
 def _grouped(values: Iterable[Value], key: Callable[[Value], Key]) -> Mapping[Key, Sequence[Value]]:

@@ -26,6 +26,8 @@ _COST_OF_LINE: Final = 100
 """In bytes: as long as a line takes that cannot be read, so many bytes of others take."""
 _CLOCK_SLACK: Final = 2
 """Seconds by which a file system's times may lie behind the bot's clock."""
+_LARGEST: Final = 2**63 - 1
+"""That an SQLite integer can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ _START: Final = _Place(0, b"", b"", in_long_line=False)
 
 def identity(seen: os.stat_result) -> Identity:
     """Return what a file keeps when it is renamed; both fit an SQLite integer."""
-    return seen.st_dev & (2**63 - 1), seen.st_ino & (2**63 - 1)
+    return seen.st_dev & _LARGEST, seen.st_ino & _LARGEST
 
 
 def identity_of(cursor: Cursor) -> Identity:
@@ -106,7 +108,11 @@ def identity_of(cursor: Cursor) -> Identity:
 
 def is_of(cursor: Cursor | None, seen: os.stat_result) -> bool:
     """Whether `cursor` was taken from the file seen; what that holds may be something else by now."""
-    return cursor is not None and identity_of(cursor) == identity(seen)
+    return (
+        cursor is not None
+        and cursor.inode == seen.st_ino & _LARGEST
+        and cursor.device == seen.st_dev & _LARGEST
+    )
 
 
 def is_unchanged(seen: os.stat_result, cursor: Cursor) -> bool:
@@ -114,9 +120,9 @@ def is_unchanged(seen: os.stat_result, cursor: Cursor) -> bool:
     # The time is there for a file rewritten to the very size it had.
     # It is the inode's change time, because a writer can set the modification time.
     return (
-        is_of(cursor, seen)
-        and seen.st_size == cursor.offset
+        seen.st_size == cursor.offset
         and seen.st_ctime < cursor.read_at - _CLOCK_SLACK
+        and is_of(cursor, seen)
     )
 
 

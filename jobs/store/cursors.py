@@ -1,11 +1,14 @@
 """Table `cursor`: how far each log file has been read."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import aiosqlite
 import msgspec
 
 from jobs.ports import Cursor
+
+_decode: Final = msgspec.json.Decoder(Cursor).decode
 
 
 class SqlCursors:
@@ -18,7 +21,7 @@ class SqlCursors:
         """Return the cursors of a source by path."""
         sql = "SELECT path, position FROM cursor WHERE source = ?"
         rows = await self._connection.execute_fetchall(sql, (source,))
-        return {path: msgspec.json.decode(position, type=Cursor) for path, position in rows}
+        return {path: _decode(position) for path, position in rows}
 
     async def save(self, source: str, cursors: Mapping[str, Cursor]) -> None:
         """Insert or replace."""

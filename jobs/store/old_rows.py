@@ -11,7 +11,8 @@ _DELETES: Final = (
     "DELETE FROM outbox WHERE created_at < ?1 AND state IN ('sent', 'parked')",
     "DELETE FROM stop WHERE state = 'over' AND finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.escalates = stop.id)",
     "DELETE FROM incident WHERE closed_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.incident_id = incident.id)",
-    """DELETE FROM session WHERE seen_at < ?1
+    # One without calls was not seen, but begun.
+    """DELETE FROM session WHERE seen_at < ?1 AND (seen_at > 0 OR first_ts < ?1)
         AND NOT EXISTS (SELECT 1 FROM incident i WHERE i.session_id = session.id)
         AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.session_id = session.id)
         AND NOT EXISTS (SELECT 1 FROM confirmation c WHERE c.session_id = session.id)""",

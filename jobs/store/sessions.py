@@ -6,8 +6,8 @@ from typing import Final
 
 import aiosqlite
 
-from jobs.ports import Session
 from jobs.store.rows import fetch, insert, insert_all, update, update_all
+from jobs.thrash.session import Session
 
 _NAMES_PER_QUERY: Final = 500
 
@@ -34,14 +34,21 @@ class SqlSessions:
         return next(iter(await fetch(self._connection, Session, sql, (session_id,))), None)
 
     async def find(self, name: str, limit: int) -> Sequence[Session]:
-        """Return the sessions with exactly this agent's or session's name, newest first."""
-        sql = "SELECT * FROM session WHERE agent = ?1 OR session = ?1 ORDER BY seen_at DESC, id LIMIT ?2"
+        """Return the sessions with exactly this agent's or session's name that have made calls, newest first."""
+        sql = """SELECT * FROM session WHERE (agent = ?1 OR session = ?1) AND seen_at > 0
+                 ORDER BY seen_at DESC, id LIMIT ?2"""
         return await fetch(self._connection, Session, sql, (name, limit))
 
     async def newest(self, since: float, limit: int) -> Sequence[Session]:
         """Return the sessions with calls read since then, newest first."""
         sql = "SELECT * FROM session WHERE seen_at >= ? ORDER BY seen_at DESC, last_ts DESC, id LIMIT ?"
         return await fetch(self._connection, Session, sql, (since, limit))
+
+    async def sharing_process(self, session: Session, since: float) -> Sequence[int]:
+        """Return the ids of the other sessions with calls read since then that the same process is said to run."""
+        sql = "SELECT id FROM session WHERE pid = ? AND id != ? AND seen_at >= ? ORDER BY id"
+        rows = await self._connection.execute_fetchall(sql, (session.pid, session.id, since))
+        return [int(row[0]) for row in rows]
 
     async def counts(self, since: float) -> Mapping[str, int]:
         """Return how many sessions of each source had calls read since then."""

@@ -29,6 +29,8 @@ class Subject:
     calls: int
     newest_ts: float
     tokens: int | None
+    cost: int | None = None
+    currency: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,7 @@ def _opened(subject: Subject, finding: Finding, now: float) -> Incident:
         first_call=finding.first_call,
         first_ts=finding.first_ts,
         tokens_before=finding.tokens_before,
+        cost_before=finding.cost_before,
         kind=finding.kind,
         tool=finding.tool,
         score=finding.score,
@@ -115,9 +118,12 @@ def _counted_in(
         tool=finding.tool,
         score=finding.score,
         steps=streak.steps,
-        calls=subject.calls - incident.first_call + 1,
+        # A log that comes late may count fewer calls than the hook before it: of commands that one call ran, say.
+        calls=max(subject.calls - incident.first_call + 1, finding.score),
         newest_ts=subject.newest_ts,
         tokens=tokens,
+        cost=None if subject.cost is None else subject.cost - (incident.cost_before or 0),
+        currency=subject.currency,
     )
 
 

@@ -1,4 +1,4 @@
-"""One tool call, as every log format hands it on."""
+"""What logs tell of a session, whatever their format: calls, their answers, and what the model has used."""
 
 from typing import Protocol
 
@@ -23,6 +23,11 @@ class LoggedCall(Protocol):
     @property
     def tool(self) -> str: ...
     @property
+    def call_id(self) -> str | None:
+        """The log's own id of the call, which its answer bears too."""
+        ...
+
+    @property
     def args(self) -> bytes:
         """The arguments as the log wrote them: valid JSON, undecoded."""
         ...
@@ -40,9 +45,14 @@ class LoggedCall(Protocol):
         ...
 
     @property
-    def is_error(self) -> bool: ...
+    def is_error(self) -> bool:
+        """Whether it failed, where the log tells that with the call itself; else its `Answer` tells it."""
+        ...
+
     @property
-    def tokens(self) -> int | None: ...
+    def tokens(self) -> int | None:
+        """Of the model's answer that the call is in; of several calls in one answer the first has them."""
+        ...
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -52,9 +62,48 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     agent: str
     ts: float
     tool: str
+    call_id: str | None = None
     args: bytes = b"null"
     args_hash: str | None = None
     parent: str | None = None
     pid: int | None = None
     is_error: bool = False
     tokens: int | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What became of a call, where a log tells it after the call itself. Told once."""
+
+    session: str
+    call_id: str
+    ts: float
+    is_error: bool
+    digest: str
+    """Equal for equal answers: a hash without what varies between them, such as times and process ids."""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What one answer of the model has used. Told once, also where the log repeats it."""
+
+    session: str
+    ts: float
+    model: str | None
+    input: int
+    """Tokens, without those from the cache."""
+    output: int
+    cached: int
+    """Tokens written to the cache and read from it."""
+    written: int = 0
+    """Those of them that were written."""
+    cost: float | None = None
+    """Money, where the log names it."""
+    has_call: bool = False
+    """Whether the tokens are told with a call, too."""
+
+    @property
+    def tokens(self) -> int:
+        """All of them."""
+        return self.input + self.output + self.cached
+
+
+Entry = LoggedCall | Answer | Usage

@@ -21,6 +21,8 @@ class Finding:
     """Epoch seconds of the newest repeating call."""
     tokens_before: int | None
     """The session's tokens when the first repeating call was made; None if the log has none."""
+    cost_before: int | None = None
+    """The session's money when the first repeating call was read; None if none was known."""
 
     @property
     def kind(self) -> str:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from jobs.thrash.beside import NOTHING_USED, Used
 from jobs.thrash.call import LoggedCall
+from jobs.thrash.price import plus
 
 
 @dataclass(slots=True)
@@ -15,6 +17,8 @@ class Heard:
     """How many of the newest calls can still matter."""
     newest: list[LoggedCall] = field(default_factory=list)
     """At most twice as many."""
+    used: list[Used] = field(default_factory=list)
+    """Before each of them, beside all calls, and not yet counted in."""
     errors: int = 0
     pids: list[tuple[int, float]] = field(default_factory=list)
     """Each change of process, with the time of the first call that told of it."""
@@ -22,13 +26,19 @@ class Heard:
     """Calls before the newest ones, and the tokens of those."""
     passed_tokens: int | None = None
 
-    def add(self, calls: Sequence[LoggedCall]) -> None:
+    @property
+    def calls(self) -> int:
+        """All of them."""
+        return self.passed + len(self.newest)
+
+    def add(self, calls: Sequence[LoggedCall], used: Sequence[Used] = ()) -> None:
         self.errors += [call.is_error for call in calls].count(True)
         self._note_pids(calls)
         self.newest += calls
+        self.used += used or [NOTHING_USED] * len(calls)
         if len(self.newest) > 2 * self.remembered:
             passed = self.newest[: -self.remembered]
-            self.newest = self.newest[-self.remembered :]
+            self.newest, self.used = self.newest[-self.remembered :], self.used[-self.remembered :]
             self.passed += len(passed)
             self.passed_tokens = total(self.passed_tokens, passed)
 
@@ -45,4 +55,4 @@ class Heard:
 def total(tokens: int | None, calls: Sequence[LoggedCall]) -> int | None:
     """Add the tokens of calls to a sum that is None while no call had any."""
     used = [call.tokens for call in calls if call.tokens is not None]
-    return (tokens or 0) + sum(used) if used else tokens
+    return plus(tokens, sum(used)) if used else tokens

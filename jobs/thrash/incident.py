@@ -47,6 +47,10 @@ class Incident:
     asked_at: float | None = None
     snoozed_until: float | None = None
     closed_at: float | None = None
+    cost_before: int | None = None
+    cost: int | None = None
+    """Money, as in `price`; None if none is known."""
+    currency: str | None = None
 
     @property
     def reason(self) -> str:

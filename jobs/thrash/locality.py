@@ -9,11 +9,16 @@ from typing import Final
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
+from jobs.thrash.beside import NOTHING_USED, Used, with_tokens
 from jobs.thrash.call import LoggedCall
 from jobs.thrash.finding import Finding
 from jobs.thrash.fingerprint import fingerprint
 from jobs.thrash.heard import total
 from jobs.thrash.policy import ThrashPolicy
+from jobs.thrash.price import plus
+
+_KEPT_OF_ID: Final = 40
+"""Characters."""
 
 
 class SeenCall(msgspec.Struct, frozen=True, array_like=True):
@@ -28,7 +33,11 @@ class SeenCall(msgspec.Struct, frozen=True, array_like=True):
     is_hash: bool
     is_error: bool
     tokens_before: int | None
-    """The session's running total without this call; None if no earlier call had any."""
+    """The session's running total until this call, without it; None if none were told before."""
+    cost_before: int | None = None
+    """The session's money until this call; None if none was known yet."""
+    call_id: str = ""
+    """The log's own id of it, cut: a copy of a log tells a call once more, and it repeats nothing by that."""
 
 
 class LocalityState(msgspec.Struct, frozen=True):
@@ -37,6 +46,10 @@ class LocalityState(msgspec.Struct, frozen=True):
     calls: int = 0
     tokens: int | None = None
     recent: tuple[SeenCall, ...] = ()
+    cost: int | None = None
+    """Money, as in `price`. Logs tell it beside the calls: it is added once the calls of a look are taken in."""
+    is_hooked: bool = False
+    """Whether these are calls that a hook has told, since no log has told a call of the session so far."""
 
 
 NOTHING_SEEN: Final = LocalityState()
@@ -47,9 +60,13 @@ def detect_locality(
     calls: Sequence[LoggedCall],
     policy: ThrashPolicy,
     now: float,  # noqa: ARG001 - the seam of all detectors; this one lives on the log's clock
+    used: Sequence[Used] = (),
 ) -> tuple[LocalityState, Finding | None]:
-    """Take in new calls of one session, in log order, and score the newest ones."""
-    state = _remember(state, calls, policy)
+    """Take in new calls of one session, in log order, and score the newest ones.
+
+    `used`: before each call beside all of them, as far as it is not in the state's sums.
+    """
+    state = _remember(state, calls, used or [NOTHING_USED] * len(calls), policy)
     return state, _judge(state, policy)
 
 
@@ -62,31 +79,35 @@ def pass_over(state: LocalityState, calls: int, tokens: int | None) -> LocalityS
     """Count calls that so many others follow that they will not be remembered."""
     if not calls:
         return state
-    return LocalityState(
-        state.calls + calls, state.tokens if tokens is None else (state.tokens or 0) + tokens
-    )
+    return LocalityState(state.calls + calls, plus(state.tokens, tokens), cost=state.cost)
 
 
-def _remember(state: LocalityState, calls: Sequence[LoggedCall], policy: ThrashPolicy) -> LocalityState:
+def _remember(
+    state: LocalityState, calls: Sequence[LoggedCall], used: Sequence[Used], policy: ThrashPolicy
+) -> LocalityState:
     # Arguments are decoded only for calls that can still matter: a long log is mostly calls that cannot.
     first = max(len(calls) - policy.remembered, 0)
     times = [call.ts for call in calls[first:]]
     scored = [*(call.ts for call in state.recent), *times][-policy.last :]
     oldest = min(scored, default=0) - policy.window
     seen = [call for call in state.recent if call.ts >= oldest]
-    tokens, counted = state.tokens, 0
-    for index, ts in enumerate(times, start=first):
+    tokens = total(state.tokens, calls[:first])
+    told = zip(calls[first:], times, used[first:], strict=True)
+    for number, (call, ts, beside) in enumerate(told, state.calls + first + 1):
         if ts >= oldest:
-            tokens, counted = total(tokens, calls[counted:index]), index
-            seen.append(_seen(calls[index], state.calls + index + 1, tokens, policy))
-    tokens = total(tokens, calls[counted:])
-    return LocalityState(state.calls + len(calls), tokens, tuple(seen[-policy.remembered :]))
+            before = with_tokens(tokens, beside.tokens), plus(state.cost, beside.cost)
+            seen.append(_seen(call, ts, number, before, policy))
+        tokens = plus(tokens, call.tokens)
+    return LocalityState(state.calls + len(calls), tokens, tuple(seen[-policy.remembered :]), state.cost)
 
 
-def _seen(call: LoggedCall, number: int, tokens_before: int | None, policy: ThrashPolicy) -> SeenCall:
-    is_hash = call.args_hash is not None
-    identity = call.args_hash if call.args_hash is not None else fingerprint(call.args, policy.longest_args)
-    return SeenCall(number, call.ts, call.tool, identity, is_hash, call.is_error, tokens_before)
+def _seen(
+    call: LoggedCall, ts: float, number: int, before: tuple[int | None, int | None], policy: ThrashPolicy
+) -> SeenCall:
+    given = call.args_hash
+    identity = fingerprint(call.args, policy.longest_args) if given is None else given
+    own = (call.call_id or "")[-_KEPT_OF_ID:]
+    return SeenCall(number, ts, call.tool, identity, given is not None, call.is_error, *before, own)
 
 
 def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:
@@ -104,6 +125,7 @@ def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:
         newest_repeat=newest.number,
         newest_ts=newest.ts,
         tokens_before=first.tokens_before,
+        cost_before=first.cost_before,
     )
 
 
@@ -124,15 +146,15 @@ def _beginning(recent: Sequence[SeenCall], first: SeenCall, policy: ThrashPolicy
 
 
 def _repeats_any(call: SeenCall, recent: Sequence[SeenCall], policy: ThrashPolicy) -> bool:
-    return any(_is_repeat(call, other, policy) for other in recent)
-
-
-def _is_repeat(call: SeenCall, other: SeenCall, policy: ThrashPolicy) -> bool:
-    return (
-        other.number != call.number
-        and other.tool == call.tool
-        and call.ts - policy.window <= other.ts <= call.ts
-        and _is_near(call, other, policy.distance)
+    tool, oldest, newest, number = call.tool, call.ts - policy.window, call.ts, call.number
+    # What tells most others apart comes first, and is asked in place: a look asks it thousands of times.
+    return any(
+        _is_near(call, other, policy.distance)
+        for other in recent
+        if other.tool == tool
+        and oldest <= other.ts <= newest
+        and other.number != number
+        and (not call.call_id or other.call_id != call.call_id)
     )
 
 

@@ -78,7 +78,10 @@ def test_its_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
         main(["--help"])
     assert ended.value.code == 0
     said = capsys.readouterr().out
-    assert all(f"\n    {command} " in said for command in ("run", "setup", "check", "health", "demo"))
+    assert all(
+        f"\n    {command} " in said
+        for command in ("run", "setup", "check", "sources", "replay", "hook", "health", "demo")
+    )
 
 
 @pytest.mark.parametrize("arguments", [[], ["stop"], ["run", "--local"], ["demo", "--fast"]])

@@ -128,6 +128,19 @@ async def test_agent_shows_a_session_its_process_and_its_last_calls(room: Room) 
     ]
 
 
+async def test_a_sub_agent_is_shown_with_the_session_that_has_started_it(room: Room) -> None:
+    """By its short id and its name, as soon as it has been seen; a session is nobody's sub-agent by its own word."""
+    room.call("claude-delegate", sessionId="main", parentId="main")
+    room.call("Explore", sessionId="s-2", parentId="main")
+    await room.scan()
+    assert "Started by session 1, claude-delegate" in lines(await room.ask("/agent 2"))
+    assert "Started by" not in (await room.ask("/agent 1")).text
+    assert sorted(lines(await room.ask("/agents"))[1:3]) == [
+        "1 claude-delegate in gateway: 0 s ago, 1 call",
+        "2 Explore of 1 in gateway: 0 s ago, 1 call",
+    ]
+
+
 async def test_agent_says_what_is_not_known(room: Room) -> None:
     room.call()
     await room.scan()

@@ -85,6 +85,30 @@ async def test_kill_under_an_agent_asks_as_well(room: Room, agent: Agent) -> Non
     assert await lives(room, agent)
 
 
+async def test_a_sub_agent_is_not_stopped_without_a_word_of_those_in_its_process(
+    room: Room, agent: Agent, spawn_agent: SpawnAgent
+) -> None:
+    """The alert, the question and the report name who has started it; the question names all in the same process."""
+    told = "Sub-agent of claude-delegate, session 1, in one process with it: a signal ends both"
+    room.call("claude-delegate", sessionId="main", pid=agent.pid)
+    await room.scan()
+    room.call("Plan", sessionId="s-2", parentId="main", pid=agent.pid)
+    await room.scan()
+    room.call("worker-4", pid=spawn_agent().pid)
+    [alert] = [
+        shown
+        for shown in await room.thrash(agent="Explore", sessionId="s-3", parentId="main", pid=agent.pid)
+        if "going round" in shown.text
+    ]
+    assert told in alert.text.splitlines()
+    [question] = await room.press(alert, "Kill")
+    assert question.text.splitlines()[2:4] == [told, f"Process {agent.pid} also runs sessions 1 and 2."]
+    await room.press(question, "Stop it")
+    report = (await room.stop_agents())[-1]
+    assert agent.wait(10) == -15
+    assert told in report.text.splitlines()
+
+
 async def test_every_question_has_a_nonce_of_its_own(room: Room, agent: Agent) -> None:
     first = await asked(room, agent)
     second = await room.ask("/kill 1")

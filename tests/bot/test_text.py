@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.redaction import MASK
-from bot.views.text import MESSAGE_LIMIT, clean, cut, fit, name, one_line, units
+from bot.views.cleaning import clean, cut, one_line, units
+from bot.views.text import MESSAGE_LIMIT, fit, name
 from tests.bot.hostile import is_harmless, texts
 
 TOKEN = "424242424:" + "A" * 35

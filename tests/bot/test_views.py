@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from bot.callbacks import ConfirmButton, IncidentButton, IncidentVerb, KillButton
 from bot.views import agent, incident, measure, notice, status, stop
+from bot.views.cleaning import units
 from bot.views.screen import Screen
 from bot.views.status import SourceStatus, Status
-from bot.views.text import MESSAGE_LIMIT, units
+from bot.views.text import MESSAGE_LIMIT
 from jobs.agent_stop import Order
 from jobs.alert.notice import (
     AnyNotice,
@@ -26,20 +27,24 @@ from jobs.alert.notice import (
     JobFailedNotice,
     Notice,
     Outlook,
+    Starter,
     StillRunningNotice,
     StopNotice,
     StorageNotice,
     UndeliveredNotice,
     WatchlistNotice,
 )
-from jobs.ports import Outcome, Session
+from jobs.ports import Outcome
 from jobs.schedule import Runs
 from jobs.thrash.incident import Incident, IncidentStatus
 from jobs.thrash.locality import LocalityState, SeenCall
 from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.price import MOST, UNIT
+from jobs.thrash.session import Session
 from jobs.thrash.streak import Ended, Streak
 from tests.bot.hostile import is_harmless, texts
 from tests.botapi import read_buttons, read_text
+from tests.store.rows import a_session, an_incident
 
 UTC_ZONE = ZoneInfo("UTC")
 NOW = datetime(2100, 5, 1, 12, tzinfo=UTC).timestamp()
@@ -76,6 +81,8 @@ incidents = st.builds(
     ended=st.none() | st.sampled_from(Ended),
     snoozed_until=st.none() | moments,
     closed_at=st.none() | moments,
+    cost=st.none() | st.integers(0, MOST),
+    currency=st.none() | st.sampled_from(["USD", "EUR", "CHF"]),
 )
 calls = st.builds(
     SeenCall,
@@ -105,16 +112,26 @@ sessions = st.builds(
     last_ts=moments,
     seen_at=moments,
     errors=counts,
-    memory=st.builds(LocalityState, calls=counts, tokens=st.none() | counts, recent=st.just(())),
+    memory=st.builds(
+        LocalityState,
+        calls=counts,
+        tokens=st.none() | counts,
+        recent=st.just(()),
+        cost=st.none() | st.integers(0, MOST),
+    ),
+    currency=st.none() | st.sampled_from(["USD", "EUR", "CHF"]),
     streak=st.builds(Streak, steps=counts),
 )
 policies = st.builds(ThrashPolicy, last=st.integers(2, 100), on_detection=st.sampled_from(OnDetection))
 outlooks = st.builds(
     Outlook, can_stop=st.booleans(), on_detection=st.sampled_from(OnDetection), kill_after=counts
 )
+starters = st.builds(Starter, agent=foreign, session=st.none() | ids, shares_process=st.booleans())
 NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
-    IncidentNotice: st.builds(IncidentNotice, incident=incidents, outlook=outlooks),
-    AskNotice: st.builds(AskNotice, incident=incidents, stops_at=moments),
+    IncidentNotice: st.builds(
+        IncidentNotice, incident=incidents, outlook=outlooks, starter=st.none() | starters
+    ),
+    AskNotice: st.builds(AskNotice, incident=incidents, stops_at=moments, starter=st.none() | starters),
     StopNotice: st.builds(
         StopNotice,
         session=ids,
@@ -127,6 +144,7 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
         took=st.floats(0, 1e6),
         ordered_by=st.none() | ids,
         escalated=st.booleans(),
+        starter=st.none() | starters,
     ),
     StillRunningNotice: st.builds(
         StillRunningNotice,
@@ -248,18 +266,21 @@ def test_the_details_of_an_incident_are_safe(
 
 
 @few
-@given(st.lists(sessions, max_size=20), counts)
-def test_the_list_of_sessions_is_safe(shown: Sequence[Session], more: int) -> None:
-    assert_safe(agent.agent_list(shown, {session.id for session in shown}, more, NOW))
+@given(st.lists(sessions, max_size=20), st.dictionaries(ids, starters, max_size=5), counts)
+def test_the_list_of_sessions_is_safe(
+    shown: Sequence[Session], starters: dict[int, Starter], more: int
+) -> None:
+    assert_safe(agent.agent_list(shown, {session.id for session in shown}, starters, more, NOW))
 
 
 @few
-@given(shown=sessions, memory=memories, policy=policies, is_stopped=st.booleans(), can_stop=st.booleans())
+@given(shown=sessions, memory=memories, policy=policies, starter=st.none() | starters, yes=st.booleans())
 def test_a_session_is_safe(
-    shown: Session, memory: LocalityState, policy: ThrashPolicy, *, is_stopped: bool, can_stop: bool
+    shown: Session, memory: LocalityState, policy: ThrashPolicy, starter: Starter | None, *, yes: bool
 ) -> None:
     shown = replace(shown, memory=memory)
-    assert_safe(agent.agent(shown, policy, NOW, UTC_ZONE, is_stopped=is_stopped, can_stop=can_stop))
+    screen = agent.agent(shown, policy, NOW, UTC_ZONE, is_stopped=yes, can_stop=yes, starter=starter)
+    assert_safe(screen)
 
 
 @few
@@ -270,11 +291,81 @@ def test_words_that_lead_nowhere_are_repeated_safely(words: str, found: Sequence
 
 
 @few
-@given(about=sessions, is_stopped=st.booleans())
-def test_the_question_before_a_stop_is_safe(about: Session, *, is_stopped: bool) -> None:
-    assert_safe(
-        stop.confirmation(about, "A" * 16, 60, NOW, UTC_ZONE, is_stopped=is_stopped, is_dry_run=is_stopped)
+@given(sessions, st.booleans(), st.none() | starters, st.lists(ids, max_size=9))
+def test_the_question_before_a_stop_is_safe(
+    about: Session,
+    yes: bool,
+    starter: Starter | None,
+    beside: Sequence[int],
+) -> None:
+    assert_safe(question(about, yes=yes, starter=starter, beside=beside))
+
+
+def question(
+    about: Session, *, yes: bool = False, starter: Starter | None = None, beside: Sequence[int] = ()
+) -> Screen:
+    return stop.confirmation(
+        about,
+        "A" * 16,
+        60,
+        NOW,
+        UTC_ZONE,
+        is_stopped=yes,
+        is_dry_run=yes,
+        starter=starter,
+        beside=beside,
     )
+
+
+@pytest.mark.parametrize(
+    ("beside", "said"),
+    [
+        ([4], "Process 4711 also runs session 4."),
+        ([4, 5], "Process 4711 also runs sessions 4 and 5."),
+        ([4, 5, 6, 7, 8], "Process 4711 also runs sessions 4, 5, 6, 7 and 8."),
+        ([4, 5, 6, 7, 8, 9, 10], "Process 4711 also runs sessions 4, 5, 6, 7, 8 and 2 more."),
+    ],
+)
+def test_who_else_is_in_the_process_is_said_before_a_stop(beside: list[int], said: str) -> None:
+    about = replace(a_session(), id=5, pid=4711)
+    assert said in question(about, beside=beside).text.splitlines()
+    assert "also runs" not in question(about).text
+
+
+@pytest.mark.parametrize(
+    ("starter", "said"),
+    [
+        (Starter(agent="s-1"), "Sub-agent of s-1"),
+        (Starter(agent="claude-delegate", session=4), "Sub-agent of claude-delegate, session 4"),
+        (
+            Starter(agent="claude-delegate", session=4, shares_process=True),
+            "Sub-agent of claude-delegate, session 4, in one process with it: a signal ends both",
+        ),
+    ],
+)
+def test_whose_sub_agent_it_is_is_said_wherever_a_stop_is_spoken_of(starter: Starter, said: str) -> None:
+    session = replace(a_session(), id=5)
+    about = replace(an_incident(session), id=7)
+    outlook = Outlook(can_stop=True, on_detection=OnDetection.ASK, kill_after=3, ask_grace=300)
+    told: list[AnyNotice] = [
+        IncidentNotice(incident=about, outlook=outlook, starter=starter),
+        AskNotice(incident=replace(about, status=IncidentStatus.ASKED), stops_at=NOW + 300, starter=starter),
+        StopNotice(
+            session=1,
+            agent="worker-3",
+            source="gateway",
+            incident=None,
+            reason="ordered",
+            outcome=Outcome.STOPPED,
+            detail="process 4711 has exited",
+            took=0,
+            ordered_by=1,
+            escalated=False,
+            starter=starter,
+        ),
+    ]
+    screens = [*(notice.render(each, NOW, UTC_ZONE) for each in told), question(session, starter=starter)]
+    assert all(said in screen.text.splitlines() for screen in screens)
 
 
 @few
@@ -441,3 +532,47 @@ def test_a_moment_is_told_with_its_date_unless_that_is_today(at: float, zone: st
 @pytest.mark.parametrize(("number", "shown"), [(0, "0 calls"), (1, "1 call"), (12_345, "12\u202f345 calls")])
 def test_an_amount_has_its_noun(number: int, shown: str) -> None:
     assert measure.plural(number, "call") == shown
+
+
+@pytest.mark.parametrize(
+    ("units", "currency", "shown"),
+    [
+        (0, "USD", "$0.00"),
+        (0.42, "USD", "$0.42"),
+        (0.42, None, "$0.42"),
+        (0.1, "USD", "$0.10"),
+        (0.042, "USD", "$0.042"),
+        (0.0042, "USD", "$0.0042"),
+        (0.00042, "USD", "$0.0004"),
+        (0.0001, "USD", "$0.0001"),
+        (0.00009, "USD", "under $0.0001"),
+        (1.005, "EUR", "€1.00"),
+        (12.5, "GBP", "£12.50"),
+        (1_234_567.891, "USD", "$1\u202f234\u202f567.89"),
+        (3.2, "CHF", "3.20\u00a0CHF"),
+        (0.00001, "CHF", "under 0.0001\u00a0CHF"),
+    ],
+)
+def test_money_is_told_in_cents_and_a_small_sum_in_its_first_digits(
+    units: float, currency: str | None, shown: str
+) -> None:
+    assert measure.money(round(units * UNIT), currency) == shown
+
+
+@given(st.integers(0, MOST), st.integers(0, MOST))
+def test_a_larger_sum_never_looks_smaller(one: int, other: int) -> None:
+    less, more = (
+        float("".join(filter(set("0123456789.").__contains__, measure.money(sum_, "USD"))))
+        for sum_ in sorted((one, other))
+    )
+    assert less <= more
+
+
+@given(incidents)
+def test_an_incident_tells_its_money_where_it_is_known(about: Incident) -> None:
+    since = replace(about, calls=8, first_ts=NOW - 120, newest_ts=NOW, tokens=12_300)
+    known = replace(since, cost=UNIT * 42 // 100, currency="USD")
+    assert incident.damage(known) == "8 calls in 2 min, 12\u202f300 tokens, $0.42"
+    assert incident.damage(replace(known, tokens=None, currency="EUR")) == "8 calls in 2 min, €0.42"
+    assert incident.damage(replace(known, cost=None)) == "8 calls in 2 min, 12\u202f300 tokens"
+    assert incident.row(known, NOW, UTC_ZONE).as_html().endswith("8 calls, 12\u202f300 tokens, $0.42")

@@ -6,6 +6,7 @@ import pytest
 
 from bot.watching import WatchlistFile
 from jobs.thrash.policy import OnDetection
+from jobs.thrash.price import Price
 from jobs.watchlist import WatchlistError
 from tests.bot.room import WATCHLIST, Room, open_room
 
@@ -21,6 +22,16 @@ async def test_a_change_is_in_force_from_the_next_scan_on_and_told(room: Room) -
     [told] = await room.scan()
     assert told.text == "📋 The changed watch list is in force."
     assert "Source other" in (await room.ask("/status")).text
+
+
+async def test_a_changed_price_is_a_change(room: Room) -> None:
+    """It is in force for every source, and told."""
+    for price in (1, 2):
+        write(room, WATCHLIST + f'\n[prices]\n"gpt-*" = {{ input = {price}, output = 9 }}\n')
+        [told] = await room.scan()
+        assert told.text == "📋 The changed watch list is in force."
+        [watched] = WatchlistFile(room.folder / "loopwarden.toml", OnDetection.STOP).sources().values()
+        assert watched.prices.models == {"gpt-*": Price(input=price, output=9)}
 
 
 async def test_a_list_that_is_left_alone_is_not_told(room: Room) -> None:

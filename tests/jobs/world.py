@@ -9,10 +9,11 @@ import msgspec
 from jobs.agent_stop import AgentStop
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode
-from jobs.ports import Killer, Session, Stop, StopState, Watched
+from jobs.ports import Killer, Stop, StopState, Watched
 from jobs.store.database import Database
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.session import Session
 from jobs.thrash_scan import ThrashScan
 from tests.fakes import HOME, CallLog, FixedWatch, HandClock, ScriptedKiller, call
 

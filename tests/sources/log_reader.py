@@ -8,7 +8,7 @@ import msgspec
 
 from jobs.ports import Batch, CallSource, Cursor
 from jobs.sources import gateway
-from jobs.sources.log_files import LogFiles
+from jobs.sources.log_files import EachLine, LogFiles
 from jobs.sources.tail import ReadLimits
 
 SMALL = ReadLimits(chunk=512, longest_line=2048)
@@ -51,7 +51,7 @@ class LogReader:
 
 def reader(pattern: Path, limits: ReadLimits | None = None) -> LogReader:
     source = LogFiles(
-        name="gateway", pattern=str(pattern), parse=gateway.parse, limits=limits or ReadLimits()
+        name="gateway", pattern=str(pattern), format=EachLine(gateway.parse), limits=limits or ReadLimits()
     )
     return LogReader(source=source)
 

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.ports import Watched
 from jobs.sources import gateway
-from jobs.sources.log_files import LogFiles
+from jobs.sources.log_files import EachLine, LogFiles
 from jobs.sources.tail import ReadLimits
 from jobs.store.database import open_database
 from jobs.thrash.policy import OnDetection, ThrashPolicy
@@ -32,7 +32,7 @@ async def test_a_long_history_of_circles_is_no_incident(tmp_path: Path, look: in
     log = tmp_path / "log.jsonl"
     append(log, b"".join(circles(NOON - HOUR, 100)))
     limits = ReadLimits(chunk=512, longest_line=2048, look=look)
-    source = LogFiles(name="gateway", pattern=str(log), parse=gateway.parse, limits=limits)
+    source = LogFiles(name="gateway", pattern=str(log), format=EachLine(gateway.parse), limits=limits)
     watch = FixedWatch(watched=[Watched(source=source, killer=None, on_detection=OnDetection.OBSERVE)])
     async with open_database(tmp_path / "data") as store:
         scan = ThrashScan(store=store, watch=watch, policy=ThrashPolicy(), clock=HandClock())

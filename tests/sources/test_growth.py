@@ -264,3 +264,19 @@ def test_one_may_begin_near_the_end(tmp_path: Path) -> None:
 
 def test_the_limits_are_a_quarter_of_a_mebibyte_eight_and_two_gibibytes() -> None:
     assert ReadLimits() == ReadLimits(chunk=1 << 18, longest_line=8 << 20, look=2 << 30)
+
+
+def test_where_nothing_is_new_for_certain_the_cursor_is_the_very_one_given(tmp_path: Path) -> None:
+    """The scan need not write it down again."""
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(lines(1))
+    source = reader(log).source
+    now = log.stat().st_ctime
+    (first,) = source.read_new({}, now)
+    (second,) = source.read_new({first.path: first.cursor}, now + 60)
+    (third,) = source.read_new({first.path: second.cursor}, now + 120)
+    assert second.cursor is not first.cursor
+    assert third.cursor is second.cursor
+    append(log, lines(2))
+    (fourth,) = source.read_new({first.path: third.cursor}, now + 180)
+    assert [number(fourth, 0)] == [2]

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.ports import Cursor
 from jobs.sources import gateway
-from jobs.sources.log_files import LogFiles
+from jobs.sources.log_files import EachLine, LogFiles
 from jobs.sources.reading import Sight
 from tests.sources.log_reader import SMALL, LogReader, append, lines, number, reader
 
@@ -48,7 +48,7 @@ def log(tmp_path: Path) -> Path:
 @pytest.fixture
 def disturbed(log: Path) -> Disturbed:
     """A source of `log.jsonl*`."""
-    return Disturbed(name="gateway", pattern=f"{log}*", parse=gateway.parse)
+    return Disturbed(name="gateway", pattern=f"{log}*", format=EachLine(gateway.parse))
 
 
 @pytest.fixture

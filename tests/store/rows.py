@@ -1,8 +1,8 @@
 """Plain values for rows, where a test does not care for most of the fields."""
 
-from jobs.ports import Session
 from jobs.thrash.incident import Incident
 from jobs.thrash.locality import NOTHING_SEEN
+from jobs.thrash.session import Session
 from jobs.thrash.streak import Streak
 from tests.fakes import NOON
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from jobs.alert.outgoing import Outgoing
 from jobs.alert.pace import Pace
-from jobs.ports import ChatState, Confirmation, Cursor, Queued, Received, Session, Stop
+from jobs.ports import ChatState, Confirmation, Cursor, Queued, Received, Stop
 from jobs.store.database import Database, Tables
 from jobs.thrash.incident import Incident
+from jobs.thrash.session import Session
 from tests.drawn import confirmations, cursors, incidents, names, numbers, outgoings, sessions, stops, times
 from tests.fakes import HOME
 from tests.store.conftest import Undone, drawing

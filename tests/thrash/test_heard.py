@@ -6,6 +6,7 @@ from itertools import chain
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.thrash.beside import Used
 from jobs.thrash.call import ToolCall
 from jobs.thrash.heard import Heard, total
 from jobs.thrash.locality import NOTHING_SEEN, LocalityState, detect_locality, pass_over
@@ -51,6 +52,15 @@ def test_only_so_many_calls_are_kept_and_all_are_counted(drawn: list[list[ToolCa
     assert heard.first == calls[0]
     assert heard.errors == sum(each.is_error for each in calls)
     assert heard.passed_tokens == total(None, calls[: heard.passed])
+
+
+@given(portions)
+def test_what_was_used_before_each_call_is_kept_with_it(drawn: list[list[ToolCall]]) -> None:
+    heard, number = Heard(drawn[0][0], POLICY.remembered), 0
+    for calls in drawn:
+        heard.add(calls, [Used(number + place) for place in range(len(calls))])
+        number += len(calls)
+    assert [used.tokens for used in heard.used] == list(range(heard.passed, number))
 
 
 @given(portions)

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from jobs.thrash.call import ToolCall
 from jobs.thrash.finding import Finding
 from jobs.thrash.fingerprint import fingerprint
-from jobs.thrash.locality import NOTHING_SEEN, LocalityState, detect_locality
+from jobs.thrash.locality import NOTHING_SEEN, LocalityState, detect_locality, pass_over
 from jobs.thrash.policy import ThrashPolicy
 from tests.fakes import NOON, call
 
@@ -236,3 +236,25 @@ def test_tokens_used_long_before_are_no_cost_of_a_loop_that_begins_at_once() -> 
     found = after([long_ago, *(call(NOON, tokens=10) for _ in range(10))])
     assert found is not None
     assert (found.first_call, found.tokens_before) == (2, 1_000_000)
+
+
+def test_a_call_that_a_copy_of_the_log_tells_once_more_repeats_nothing() -> None:
+    """Ten different calls, each told by the log and by its backup under another name: that is no loop."""
+    told = [
+        msgspec.structs.replace(call(NOON + n, f"step {n} " + "x" * n * 7), call_id=f"c-{n}")
+        for n in range(10)
+    ]
+    state, finding = detect_locality(
+        NOTHING_SEEN, [each for each in told for _ in range(2)], ThrashPolicy(), NOON
+    )
+    assert finding is None
+    again = [msgspec.structs.replace(each, call_id=f"d-{n}") for n, each in enumerate(told)]
+    assert detect_locality(NOTHING_SEEN, [*told, *again], ThrashPolicy(), NOON)[1]
+    assert state.calls == 20
+
+
+def test_no_log_claims_more_tokens_than_the_database_takes() -> None:
+    calls = [msgspec.structs.replace(call(NOON + n), tokens=2**62) for n in range(40)]
+    state, _ = detect_locality(NOTHING_SEEN, calls, ThrashPolicy(), NOON)
+    assert state.tokens == 2**63 - 1
+    assert pass_over(state, 7, 2**62).tokens == 2**63 - 1

@@ -3,6 +3,8 @@
 import json
 import os
 from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,6 +15,7 @@ from bot.checking.watched import check_source, read_for_check
 from jobs.thrash.policy import OnDetection
 from tests.bot.checking.conftest import as_anyone
 from tests.fakes import NOON
+from tests.sources.databases import DATA, OpenClaw, OpenCode, openclaw_rows, opencode_rows
 
 UTC = ZoneInfo("UTC")
 STOPPED = """
@@ -29,14 +32,18 @@ OBSERVED = STOPPED.replace('killer = "stopper"\n', "")
 
 
 def look(
-    folder: Path, watchlist: str = STOPPED, path: str = "*.jsonl", kind: str = "dry_run"
+    folder: Path,
+    watchlist: str = STOPPED,
+    path: str = "*.jsonl",
+    kind: str = "dry_run",
+    hooks: str | None = None,
 ) -> list[Finding]:
     file = folder / "loopwarden.toml"
     file.write_text(watchlist.format(path=path, kind=kind))
     read, finding = read_for_check(file)
     assert read is not None, finding
     [spec] = read.sources
-    return list(check_source(spec, read, OnDetection.STOP, NOON, UTC))
+    return list(check_source(spec, read, OnDetection.STOP, NOON, UTC, hooks=hooks))
 
 
 def calls(*agents: str, ts: float = NOON - 125, **fields: object) -> str:
@@ -188,3 +195,49 @@ def test_a_wrong_watch_list_is_named(folder: Path) -> None:
     assert read is None
     assert finding.level is Level.ERROR
     assert finding.says.startswith("source: unknown table (did you mean sources?)")
+
+
+# ── logs as programs write them ───────────────────────────────────────────────────────────────────
+
+
+def test_logs_of_any_format_are_told_alike(folder: Path) -> None:
+    """Also of a database; `auto` is what an entry without `format` means."""
+    logs = folder / "logs"
+    logs.mkdir()
+    (logs / "rollout-1.jsonl").write_bytes((DATA / "codex" / "calls.jsonl").read_bytes())
+    (logs / "calls.jsonl").write_text(calls("x"))
+    with closing(OpenCode(logs / "opencode.db")) as database:
+        for row in opencode_rows():
+            database.add(row)
+        found = look(folder, STOPPED.replace('format = "gateway"\n', ""), path="logs/*")
+    assert told(found, Level.OK)[0].startswith("3 files, 4 sessions, last call ")
+    assert told(found, Level.WARNING) == told(found, Level.ERROR) == []
+
+
+def test_of_a_database_only_the_newest_is_read(folder: Path) -> None:
+    """As little of each of many sessions as of a file."""
+    with closing(OpenClaw(folder / "openclaw-agent.sqlite")) as database:
+        for number in range(60):
+            for row in openclaw_rows(f"s-{number}")[1:]:
+                database.add(replace(row, at=row.at + number))
+        found = look(folder, STOPPED.replace('"gateway"\npath', '"openclaw"\npath'), path="*.sqlite")
+    assert told(found, Level.OK)[0].startswith("1 file, 50 sessions, ")
+
+
+@pytest.mark.parametrize("has_hook", [True, False])
+def test_a_hook_names_the_process_that_a_log_does_not(folder: Path, has_hook: bool) -> None:
+    """It alone makes no files and no sessions."""
+    (folder / "7d0c2f6e.jsonl").write_bytes((DATA / "claude-code" / "calls.jsonl").read_bytes())
+    (folder / "hook").mkdir()
+    if has_hook:
+        (folder / "hook" / "claude-code.jsonl").write_text(calls("y", "z", pid=4711))
+    found = look(
+        folder,
+        STOPPED.replace('"gateway"\npath', '"claude-code"\npath'),
+        kind='process"\nmatch = "agent',
+        hooks=f"{folder}/hook",
+    )
+    assert told(found, Level.OK)[0].startswith("1 file, ")
+    assert [finding.mend.partition(",")[0] for finding in found if finding.level is Level.ERROR] == (
+        [] if has_hook else ["let the agents' program call `loopwarden hook`"]
+    )
