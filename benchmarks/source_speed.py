@@ -58,7 +58,8 @@ class _Sample:
             yield from (_ID.sub(rb"\1-%d" % number, line) for line in turn)
 
     def _whole(self, line: bytes) -> bytes:
-        return orjson.dumps(orjson.loads(line) | self.beside) + b"\n"
+        packed: bytes = orjson.dumps(orjson.loads(line) | self.beside)
+        return packed + b"\n"
 
 
 def _lengthened(text: re.Match[bytes]) -> bytes:
