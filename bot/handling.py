@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from aiogram import BaseMiddleware, Bot, Dispatcher
 from aiogram.exceptions import ClientDecodeError, TelegramAPIError
-from aiogram.types import CallbackQuery, Message, TelegramObject, Update
+from aiogram.types import CallbackQuery, TelegramObject, Update
 from pydantic import ValidationError
 
 from bot.desk import Desk
@@ -103,15 +103,14 @@ class UpdateHandling:
             await tables.inbox.set_aside(received.id, why[:_WHY_LIMIT])
 
     async def _handle(self, received: Received, update: Update) -> None:
-        match await self._judge(received, update):
+        age = _age(received, update)
+        match await self._judge(update, age):
             case Verdict.ADMITTED:
                 # Before the transaction: nobody else can write while it is open.
                 await self._answer(update.callback_query)
                 await self._finish(received, partial(self.dispatcher.feed_update, self.bot, update))
             case Verdict.STALE if update.message:
-                await self._finish(
-                    received, partial(self._say_ignored, update.message, _age(received, update))
-                )
+                await self._finish(received, partial(self.desk.answer, update.message, ignored(age)))
             case Verdict.MOVED if update.message and update.message.migrate_to_chat_id:
                 old, new = update.message.chat.id, update.message.migrate_to_chat_id
                 await self._finish(received, partial(self.delivery.follow, old, new))
@@ -120,11 +119,11 @@ class UpdateHandling:
             case _:
                 await self._refuse(received, update)
 
-    async def _judge(self, received: Received, update: Update) -> Verdict:
+    async def _judge(self, update: Update, age: float) -> Verdict:
         me = await self.bot.me()
         home = await self.desk.reading.chats.current(f"{self.home.id}")
         gate = Gate(admins=self.admins, chat=int(home), username=me.username or "")
-        return gate.judge(update, _age(received, update))
+        return gate.judge(update, age)
 
     async def _refuse(self, received: Received, update: Update, answer: str | None = None) -> None:
         self.desk.refusals.note(update)
@@ -149,9 +148,6 @@ class UpdateHandling:
         except (TelegramAPIError, ClientDecodeError) as error:
             # Most often it is too late. Nothing is gained by trying again, and the press counts all the same.
             _log.info("a press could not be answered: %s", error.message)
-
-    async def _say_ignored(self, message: Message, age: float) -> None:
-        await self.desk.answer(message, ignored(age))
 
 
 def _age(received: Received, update: Update) -> float:

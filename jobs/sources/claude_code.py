@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Raw
 
 from jobs.sources.claude_meta import caller, read_meta
-from jobs.sources.fields import NOTHING, Seconds, Tokens, digest, epoch, paired, short
+from jobs.sources.fields import NOTHING, Seconds, Tokens, digest, epoch, paired, short, state_of
 from jobs.sources.log_files import EachLine, LineReader, LogFiles
 from jobs.sources.log_format import Home, LogFormat, Record
 from jobs.thrash.call import Answer, Entry, ToolCall, Usage
@@ -290,10 +290,7 @@ def reader(path: str, state: str) -> LineReader:
     """Begin to read a log of Claude Code, or go on."""
     if PurePath(path).name == _JOURNAL:
         return EachLine(lambda _line: ())
-    try:
-        memory = _memory.decode(state)
-    except (ValueError, RecursionError):
-        memory = _Memory()
+    memory = state_of(_memory, state)
     if memory.held and not memory.messages:
         memory.held = None
     return ClaudeCodeLines(path, memory)

@@ -3,10 +3,12 @@
 import hashlib
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw
+
+State = TypeVar("State", bound=msgspec.Struct)
 
 LONGEST_NAME: Final = 200
 """Characters."""
@@ -89,6 +91,25 @@ def epoch(time: float | datetime) -> float:
     if not 0 <= seconds < YEAR_10000:
         raise ValueError("not a time")
     return seconds
+
+
+def first_time(*given: float | datetime | None) -> float | None:
+    """Return the first of several times that is one, in epoch seconds."""
+    for each in given:
+        try:
+            if each is not None:
+                return epoch(each)
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def state_of(decoder: msgspec.json.Decoder[State], state: str) -> State:
+    """Return what a reader kept of the lines before; if that cannot be read, what it begins with."""
+    try:
+        return decoder.decode(state)
+    except (ValueError, RecursionError):
+        return decoder.type()
 
 
 def time(value: object) -> float | datetime:

@@ -34,6 +34,7 @@ from jobs.sources.fields import (
     name,
     paired,
     short,
+    state_of,
     time,
     value,
 )
@@ -176,7 +177,7 @@ _decode_odd_call: Final = msgspec.json.Decoder(_OddCall).decode
 _decode_odd_update: Final = msgspec.json.Decoder(_OddUpdate).decode
 _decode_tokens: Final = msgspec.json.Decoder(_Tokens).decode
 _decode_list: Final = msgspec.json.Decoder(list[Raw]).decode
-_decode_state: Final = msgspec.json.Decoder(_State).decode
+_known: Final = msgspec.json.Decoder(_State)
 
 
 class ChatReader:
@@ -199,11 +200,7 @@ class ChatReader:
     @classmethod
     def begin(cls, path: str, state: str, /) -> Self:
         """Begin to read a file, or go on where `state` was given."""
-        try:
-            known = _decode_state(state) if state else _State()
-        except (ValueError, RecursionError):
-            known = _State()
-        return cls(Path(path), known)
+        return cls(Path(path), state_of(_known, state))
 
     def state(self) -> str:
         """Return the session and what was told of it last."""

@@ -29,7 +29,7 @@ import msgspec
 from msgspec import Raw
 
 from jobs.ports import Batch, Cursor
-from jobs.sources.fields import MOST_TOKENS, NOTHING, Seconds, Tokens, digest, epoch, short
+from jobs.sources.fields import MOST_TOKENS, NOTHING, Seconds, Tokens, digest, first_time, short, state_of
 from jobs.sources.lenient import decode
 from jobs.sources.log_files import LogFiles
 from jobs.sources.log_format import Home, LogFormat
@@ -125,7 +125,7 @@ class Transcript:
 
     def __init__(self, *, session: str, agent: str, parent: str | None, state: str) -> None:
         """Begin with what is known from elsewhere; the records themselves may know better than `session`."""
-        self._told = _state_in(state)
+        self._told = state_of(_state, state)
         self._session = short(self._told.session or session)
         self._agent = short(agent)
         self._parent = parent and short(parent)
@@ -140,7 +140,7 @@ class Transcript:
         if event.type != "message":
             return ()
         message = event.message
-        ts = _time(message.timestamp if message else None, event.timestamp)
+        ts = first_time(message.timestamp if message else None, event.timestamp)
         if message is None or not message.role or ts is None:
             return None
         match message.role:
@@ -239,23 +239,6 @@ def _text(message: _Message) -> bytes:
     if _SPAWNED in text:
         text = _UUID.sub("", text)
     return b"".join([text.encode(), *data])
-
-
-def _time(*given: float | datetime | None) -> float | None:
-    for time in given:
-        try:
-            if time is not None:
-                return epoch(time)
-        except (ValueError, OverflowError):
-            continue
-    return None
-
-
-def _state_in(state: str) -> _State:
-    try:
-        return _state.decode(state)
-    except (ValueError, RecursionError):
-        return _State()
 
 
 class Tables:

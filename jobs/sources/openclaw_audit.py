@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from jobs.sources.fields import Seconds, digest, epoch, short
+from jobs.sources.fields import Seconds, digest, epoch, short, state_of
 from jobs.sources.lenient import decode
 from jobs.thrash.call import Answer, Entry, ToolCall
 
@@ -50,10 +50,7 @@ class Run:
     def __init__(self, run: str, state: str) -> None:
         """Begin, or go on where `state` was given."""
         self._run = short(run)
-        try:
-            self._state = _state.decode(state)
-        except (ValueError, RecursionError):
-            self._state = _State()
+        self._state = state_of(_state, state)
 
     def read(self, line: bytes) -> Sequence[Entry] | None:
         """Return a call that was started, or what became of one."""

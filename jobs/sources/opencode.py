@@ -25,7 +25,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from jobs.sources.fields import MOST_TOKENS, NOTHING, Tokens, digest, epoch, short
+from jobs.sources.fields import MOST_TOKENS, NOTHING, Tokens, digest, first_time, short, state_of
 from jobs.sources.lenient import decode
 from jobs.sources.log_format import Home, LogFormat
 from jobs.sources.sqlite_log import Databases
@@ -125,7 +125,7 @@ class Session:
             short(agent or session),
             parent and short(parent),
         )
-        self._state = _state_in(state)
+        self._state = state_of(_state, state)
 
     def read(self, line: bytes) -> Sequence[Entry] | None:
         """Return a call once it has its input, its answer once it has ended, and what each step has used."""
@@ -152,7 +152,7 @@ class Session:
 
     def _call(self, part: _Part, event: _Event) -> Sequence[Entry] | None:
         state, times = part.state, (part.state and part.state.time) or _Time()
-        started = _time(times.start, event.time)
+        started = first_time(times.start, event.time)
         if state is None or started is None or not part.tool or not (part.id or part.call_id):
             return None
         key = (part.id or part.call_id)[-_END_OF_ID:]
@@ -165,7 +165,7 @@ class Session:
         if state.status in _ENDED:
             self._state.open.remove(key)
             _remember(self._state.closed, key, _CLOSED)
-            told.append(self._answer(part, state, _time(times.end, event.time) or started))
+            told.append(self._answer(part, state, first_time(times.end, event.time) or started))
         return told
 
     def _tool_call(self, part: _Part, state: _CallState, ts: float) -> ToolCall:
@@ -190,7 +190,7 @@ class Session:
         )
 
     def _usage(self, used: _Used, cost: float | None, event: _Event) -> Sequence[Entry] | None:
-        ts, cache = _time(event.time), used.cache or _Cache()
+        ts, cache = first_time(event.time), used.cache or _Cache()
         if ts is None:
             return None
         return (
@@ -213,26 +213,9 @@ def _text(state: _CallState) -> bytes:
     return _SESSION_ID.sub("", "\0".join([text, *urls])).encode()
 
 
-def _time(*given: float | None) -> float | None:
-    for time in given:
-        if time is not None:
-            try:
-                return epoch(time)
-            except ValueError:
-                continue
-    return None
-
-
 def _remember(keys: list[str], key: str, most: int) -> None:
     keys.append(key)
     del keys[:-most]
-
-
-def _state_in(state: str) -> _State:
-    try:
-        return _state.decode(state)
-    except (ValueError, RecursionError):
-        return _State()
 
 
 _ORIGIN: Final = "SELECT parent_id, directory, title FROM session WHERE id = ?"

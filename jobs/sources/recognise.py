@@ -37,12 +37,6 @@ class Unknown(Enum):
     """Text, or bytes."""
 
 
-def format_of(path: str, formats: Formats) -> str | None:
-    """Return the name of the format that a file has, or None if it has none that is known. Raises OSError."""
-    found = recognise(path, formats)
-    return found if isinstance(found, str) else None
-
-
 def recognise(path: str, formats: Formats) -> str | Unknown:
     """Return the name of the format that a file has, or what else it is. Raises OSError."""
     if is_database(path):

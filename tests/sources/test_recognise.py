@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.sources.recognise import Unknown, format_of, recognise
+from jobs.sources.recognise import Formats, Unknown, recognise
 from jobs.sources.registry import FORMATS
 from tests.sources.contract import NO_LOGS, SHARED
 from tests.sources.databases import OpenClaw, OpenCode
@@ -45,6 +45,12 @@ FOREIGN = (
     "*/README.md",
     "*/labels.json",
 )
+
+
+def format_of(path: str, formats: Formats) -> str | None:
+    """The name of the format that a file has, None if it has none that is known."""
+    found = recognise(path, formats)
+    return found if isinstance(found, str) else None
 
 
 def made_of(lines: Sequence[str], folder: Path) -> str:
