@@ -12,7 +12,7 @@ from jobs.sources.registry import build_source
 from jobs.store.database import open_database
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash_scan import ThrashScan
-from jobs.watchlist import SourceSpec
+from jobs.watchlist.sources import SourceSpec
 
 
 @dataclass(frozen=True, slots=True)

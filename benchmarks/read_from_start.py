@@ -13,8 +13,7 @@ from pathlib import Path
 from time import process_time
 from typing import Final
 
-import orjson
-
+from benchmarks.decoding import decoding_file, decoding_memory
 from benchmarks.gateway_log import MB, append, lines, up_to
 from benchmarks.guard import guarding, make_room
 from benchmarks.rounds import fastest, report
@@ -30,7 +29,6 @@ async def _main() -> None:
         make_room(folder, 300 * MB)
         log = folder / "log.jsonl"
         append(log, up_to(100 * MB, lines(_AGENTS, SystemClock().now() - 48 * 3600)))
-        in_memory = log.read_bytes().splitlines()
 
         async def scan_it() -> float:
             with tempfile.TemporaryDirectory(dir=folder) as data:
@@ -39,20 +37,8 @@ async def _main() -> None:
                     await scan()
                     return process_time() - start
 
-        async def decode_file() -> float:
-            start = process_time()
-            with log.open("rb") as file:
-                for line in file:
-                    orjson.loads(line)
-            return process_time() - start
-
-        async def decode_memory() -> float:
-            start = process_time()
-            for line in in_memory:
-                orjson.loads(line)
-            return process_time() - start
-
-        scanned, file, memory = await fastest(_ROUNDS, scan_it, decode_file, decode_memory)
+        sides = scan_it, decoding_file(log), decoding_memory(log)
+        scanned, file, memory = await fastest(_ROUNDS, *sides)
     report("100 MB log from its start: orjson.loads line by line / scan", file / scanned, ">= 0.80")
     report("  lines in memory, orjson.loads alone / scan", memory / scanned, "(for comparison)")
 

@@ -13,14 +13,11 @@ import io
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from time import process_time
 from typing import Final
 
-import orjson
-
+from benchmarks.decoding import decoding_file, decoding_memory, timed
 from benchmarks.gateway_log import MB, append, lines, up_to
 from benchmarks.guard import make_room
 from benchmarks.memory import peak
@@ -37,27 +34,9 @@ def _play(log: Path) -> None:
         replay([str(log)], "gateway", [], is_json=True)
 
 
-async def _speed(log: Path, in_memory: Sequence[bytes]) -> None:
-
-    async def play() -> float:
-        start = process_time()
-        _play(log)
-        return process_time() - start
-
-    async def decode_file() -> float:
-        start = process_time()
-        with log.open("rb") as file:
-            for line in file:
-                orjson.loads(line)
-        return process_time() - start
-
-    async def decode_memory() -> float:
-        start = process_time()
-        for line in in_memory:
-            orjson.loads(line)
-        return process_time() - start
-
-    played, file, memory = await fastest(_ROUNDS, play, decode_file, decode_memory)
+async def _speed(log: Path) -> None:
+    sides = timed(lambda: _play(log)), decoding_file(log), decoding_memory(log)
+    played, file, memory = await fastest(_ROUNDS, *sides)
     report("20 MB log: orjson.loads alone / replay", memory / played, ">= 0.10")
     report("  reading line by line through orjson.loads / replay", file / played, "(for comparison)")
 
@@ -74,7 +53,7 @@ def _main() -> None:
         logs = {size: folder / f"{size}.jsonl" for size in (10, 20, 200)}
         for size, log in logs.items():
             append(log, up_to(size * MB, lines(_AGENTS, _START)))
-        asyncio.run(_speed(logs[20], logs[20].read_bytes().splitlines()))
+        asyncio.run(_speed(logs[20]))
         report("memory for a log of 200 MB / of 10 MB", _memory(logs[200]) / _memory(logs[10]), "<= 1.10")
 
 

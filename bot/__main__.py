@@ -88,7 +88,7 @@ def _run(_: argparse.Namespace) -> int:
     from bot.app import open_app
     from bot.logs import configure_logging
     from jobs.store.opening import StoreError
-    from jobs.watchlist import WatchlistError
+    from jobs.watchlist.error import WatchlistError
 
     async def guard(stop: asyncio.Event) -> None:
         async with open_app(settings) as app:

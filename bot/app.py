@@ -37,8 +37,9 @@ from jobs.ports import Clock
 from jobs.retention import Retention
 from jobs.return_report import ReturnReport
 from jobs.schedule import StandingBy, Timed, Timetable
+from jobs.sources.opening import keep_away_from
 from jobs.storage_watch import StorageWatch
-from jobs.store.database import Database, open_database
+from jobs.store.database import FILE_NAME, Database, open_database
 from jobs.store.opening import StoreError
 from jobs.thrash_scan import ThrashScan
 
@@ -110,6 +111,7 @@ async def open_app(
     folder = expanded(settings.data_dir, "LOOPWARDEN_DATA_DIR")
     watchlist = expanded(settings.watchlist, "LOOPWARDEN_WATCHLIST")
     watch = WatchlistFile(watchlist, policy.on_detection, folder / HOOKS)
+    keep_away_from(folder / FILE_NAME)
     with _exclusively(folder):
         async with open_database(folder) as store:
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))

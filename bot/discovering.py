@@ -4,22 +4,22 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import MofNCompleteColumn, TextColumn
 
 from bot.clock import SystemClock
 from bot.glance import glance
+from bot.progress import progress
 from bot.views.cleaning import one_line
 from bot.views.discovered import Discovered, lines_of, nothing_at, watchlist_of
 from jobs.sources.ends import Sample
 from jobs.sources.pattern import find_files
 from jobs.sources.registry import FORMATS
-from jobs.watchlist import SourceSpec
+from jobs.watchlist.sources import SourceSpec
 
 _SAMPLE: Final = Sample(files=1000, size=1 << 19, sessions=200)
 """Of each pattern: half a gigabyte at the most."""
@@ -98,11 +98,12 @@ def _with_files(places: Iterable[_Place], problems: list[str]) -> list[_Place]:
 def _looked_at(places: Sequence[_Place], now: float) -> list[Discovered]:
     found: list[Discovered] = []
     names: set[str] = set()
-    with _progress(sum(place.files for place in places)) as progress:
+    total = sum(place.files for place in places)
+    with progress("Looking", total, MofNCompleteColumn(), TextColumn("files")) as tell:
         done = 0
         for place in places:
             spec = SourceSpec(name=_unique(place.format, names), format=place.format, path=place.pattern)
-            seen = glance(spec, _SAMPLE, now, progress=_after(done, progress))
+            seen = glance(spec, _SAMPLE, now, progress=_after(done, tell))
             done += place.files
             entry = Discovered(
                 name=spec.name,
@@ -115,8 +116,8 @@ def _looked_at(places: Sequence[_Place], now: float) -> list[Discovered]:
     return found
 
 
-def _after(done: int, progress: Callable[[int], None]) -> Callable[[int], None]:
-    return lambda files: progress(done + files)
+def _after(done: int, tell: Callable[[int], None]) -> Callable[[int], None]:
+    return lambda files: tell(done + files)
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -126,13 +127,3 @@ def _unique(name: str, taken: set[str]) -> str:
         unique = f"{name}-{number}"
     taken.add(unique)
     return unique
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how far one has come."""
-    columns = (TextColumn("Looking"), BarColumn(), MofNCompleteColumn(), TextColumn("files"))
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda files: bar.update(task, completed=files)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from jobs.sources.ends import Sample, ends_of
 from jobs.sources.registry import build_source, tables_of
-from jobs.watchlist import SourceSpec
+from jobs.watchlist.sources import SourceSpec
 
 
 @dataclass(slots=True, kw_only=True)

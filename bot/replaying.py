@@ -4,29 +4,39 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import DownloadColumn, TimeRemainingColumn
 
+from bot.checking.configuration import expanded, read_configuration
 from bot.clock import SystemClock
+from bot.progress import progress
 from bot.settings import SettingsError, assigned
 from bot.views.cleaning import one_line
 from bot.views.measure import plural
 from bot.views.replayed import lines_of
-from jobs.replay import Event, EventKind, Replay, read_all
+from jobs.ports import Cursor
+from jobs.replay.event import Event, EventKind
+from jobs.replay.reading import read_all
+from jobs.replay.replay import Replay
 from jobs.sources.given import Log, LogFile, find_logs
 from jobs.sources.registry import FORMATS
 from jobs.thrash.policy import ThrashPolicy
-from jobs.watchlist import AUTO
+from jobs.thrash.price import NO_PRICES, Prices
+from jobs.watchlist.error import WatchlistError
+from jobs.watchlist.reading import read_watchlist
+from jobs.watchlist.sources import AUTO
 
 _WIDTH: Final = 200
 """Columns of a table that is not shown on a terminal."""
 _LONGEST_NOTE: Final = 500
+_MUCH: Final = 16 << 20
+"""Bytes without a line that are worth a word."""
 
 
 def replay(paths: Iterable[str], format_name: str, assignments: Iterable[str], *, is_json: bool) -> int:
@@ -37,10 +47,9 @@ def replay(paths: Iterable[str], format_name: str, assignments: Iterable[str], *
     policy = assigned(assignments).policy()
     if format_name != AUTO and format_name not in FORMATS:
         raise SettingsError(f"--format {format_name}: no such format, only {', '.join((AUTO, *FORMATS))}")
-    playing, here = _Playing(policy=policy), str(Path.cwd())
-    logs = [
-        log for path in dict.fromkeys(paths) for log in find_logs(path, format_name, here, playing.problems)
-    ]
+    problems: list[str] = []
+    playing, here = _Playing(policy=policy, prices=_prices(problems), problems=problems), str(Path.cwd())
+    logs = [log for path in dict.fromkeys(paths) for log in find_logs(path, format_name, here, problems)]
     try:
         (_print_json if is_json else _print_table)(playing, logs)
     except BrokenPipeError:
@@ -51,12 +60,24 @@ def replay(paths: Iterable[str], format_name: str, assignments: Iterable[str], *
     return 0 if playing.files else 1
 
 
+def _prices(problems: list[str]) -> Prices:
+    """Return those of the watch list, if there is one."""
+    settings = read_configuration().settings
+    path = expanded(settings.watchlist) if settings else None
+    try:
+        return read_watchlist(path, FORMATS).prices if path and path.exists() else NO_PRICES
+    except WatchlistError as error:
+        problems.append(f"No price is known: the watch list is wrong ({error}).")
+        return NO_PRICES
+
+
 @dataclass(slots=True, kw_only=True)
 class _Playing:
     """Plays one log after the other and counts what it reads."""
 
     policy: ThrashPolicy
-    problems: list[str] = field(default_factory=list)
+    prices: Prices
+    problems: list[str]
     files: int = 0
     """Of which anything could be read, be it that there is nothing in them."""
     calls: int = 0
@@ -65,45 +86,54 @@ class _Playing:
     bytes_read: int = 0
     now: float = field(default_factory=lambda: SystemClock().now())
 
-    def play(self, log: Log, progress: Callable[[int], None]) -> Iterator[Event]:
+    def play(self, log: Log, tell: Callable[[int], None]) -> Iterator[Event]:
         """Yield what would have happened; tell how many bytes have been read so far, of all logs."""
-        play = Replay(source=log.format, policy=self.policy)
+        play = Replay(source=log.format, policy=self.policy, prices=self.prices)
         for file in log.files:
-            yield from self._play_file(play, file, progress)
+            yield from self._play_file(play, file, tell)
         yield from play.end()
         self.calls += play.calls
         self.sessions += play.sessions
 
-    def _play_file(self, play: Replay, file: LogFile, progress: Callable[[int], None]) -> Iterator[Event]:
-        calls, unreadable, is_found = play.calls, 0, False
-        end = self.bytes_read + file.size
+    def _play_file(self, play: Replay, file: LogFile, tell: Callable[[int], None]) -> Iterator[Event]:
+        calls, newest, size = play.calls, None, 0
+        start = self.bytes_read
         for batch in read_all(file.source, self.now):
-            yield from play.hear(msgspec.structs.replace(batch, path=file.path))
-            unreadable, is_found = batch.cursor.unreadable, True
+            yield from play.hear(msgspec.structs.replace(batch, path=file.path), is_database=file.is_database)
+            newest, size = batch.cursor, size + batch.size
             # What a database holds is counted otherwise than its file.
-            self.bytes_read = min(self.bytes_read + batch.size, end)
-            progress(self.bytes_read)
-        self.bytes_read = end
+            tell(start + min(size, file.size))
+        self.bytes_read = start + file.size
+        unreadable = newest.unreadable if newest else 0
         self.unreadable += unreadable
-        self.files += is_found and (play.calls > calls or not unreadable)
-        self.problems += file.source.problems()
-        if not is_found and not file.source.problems():
-            self.problems.append(f"{file.path} is passed over: it is compressed, or gone.")
+        self.files += newest is not None and (play.calls > calls or not unreadable)
+        self.problems += _problems_of(file, newest, size)
+
+
+def _problems_of(file: LogFile, newest: Cursor | None, size: int) -> Sequence[str]:
+    """Return what there is to say of a file of which so many bytes were lines, or rows."""
+    if newest and not file.is_database and newest.offset - size > _MUCH:
+        left = ", and what comes then is left out" if newest.is_behind else ""
+        return [
+            f"{file.path} has a hole, or something else that is no line, of {_MUCH >> 20} MiB or more{left}."
+        ]
+    problems = file.source.problems()
+    return problems if problems or newest else [f"{file.path} is passed over: it is compressed, or gone."]
 
 
 def _print_json(playing: _Playing, logs: Sequence[Log]) -> None:
-    with _progress(logs, is_shown=not sys.stdout.isatty()) as progress:
+    with _progress(logs, is_shown=not sys.stdout.isatty()) as tell:
         for log in logs:
-            for event in playing.play(log, progress):
+            for event in playing.play(log, tell):
                 sys.stdout.write(json.dumps(msgspec.to_builtins(event)) + "\n")
                 sys.stdout.flush()
 
 
 def _print_table(playing: _Playing, logs: Sequence[Log]) -> None:
     found: list[Event] = []
-    with _progress(logs, is_shown=True) as progress:
+    with _progress(logs, is_shown=True) as tell:
         for log in logs:
-            found += _last_of_each(playing.play(log, progress))
+            found += _last_of_each(playing.play(log, tell))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _WIDTH
@@ -128,14 +158,6 @@ def _print_notes(playing: _Playing) -> None:
         sys.stderr.write(f"loopwarden: {one_line(note, _LONGEST_NOTE)}\n")
 
 
-@contextmanager
-def _progress(logs: Iterable[Log], *, is_shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how far one has come."""
-    columns = (TextColumn("Reading"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
+def _progress(logs: Iterable[Log], *, is_shown: bool = True) -> AbstractContextManager[Callable[[int], None]]:
     total = sum(file.size for log in logs for file in log.files)
-    with Progress(
-        *columns, console=console, transient=True, disable=not (is_shown and console.is_terminal)
-    ) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda place: bar.update(task, completed=place)
+    return progress("Reading", total, DownloadColumn(), TimeRemainingColumn(), is_shown=is_shown)

@@ -8,7 +8,10 @@ from jobs.killers.registry import killers_of
 from jobs.ports import CallSource, Killer, Watched
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.policy import OnDetection
-from jobs.watchlist import DryRunSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
+from jobs.watchlist.error import WatchlistError
+from jobs.watchlist.killers import DryRunSpec
+from jobs.watchlist.reading import Watchlist, read_watchlist
+from jobs.watchlist.sources import SourceSpec
 
 
 class WatchlistFile:
@@ -49,12 +52,11 @@ class WatchlistFile:
         return WatchlistNotice(error=None)
 
     def _build(self) -> Mapping[str, Watched]:
-        killers = killers_of(self._watchlist.killers)
+        killers, specs = killers_of(self._watchlist.killers), self._watchlist.sources
+        sources = (build_source(spec, self._hooks, specs[:place]) for place, spec in enumerate(specs))
         return {
-            spec.name: _watched(
-                spec, build_source(spec, self._hooks), self._watchlist, killers, self._on_detection
-            )
-            for spec in self._watchlist.sources
+            spec.name: _watched(spec, source, self._watchlist, killers, self._on_detection)
+            for spec, source in zip(specs, sources, strict=True)
         }
 
 

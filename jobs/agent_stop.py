@@ -190,6 +190,7 @@ class AgentStop:
             stopped_at=stop.finished_at or now,
             had_stopped=had_stopped,
             escalating=self._may_escalate(stop),
+            starter=await starter_of(self.store.reading.sessions, session.id),
         )
         status = IncidentStatus.STILL_RUNNING if had_stopped else IncidentStatus.STOP_FAILED
         async with self.store.transaction() as tables:

@@ -46,7 +46,7 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True):
     head: str
     """Fingerprint of the file's first bytes."""
     tail: str
-    """Fingerprint of the bytes before `offset`."""
+    """Fingerprint of the bytes before `offset`; of a database that was read to its end, sizes and times of its files."""
     in_long_line: bool = False
     is_behind: bool = False
     """Whether more was there than has been read: then what comes next is no news."""

@@ -11,11 +11,13 @@ import pytest
 
 from bot.__main__ import main
 from bot.commands import COMMANDS
-from bot.hook import PROGRAMS
 from bot.settings import KNOWN_NAMES, Settings, load
+from jobs.sources.hook_events import PROGRAMS
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.price import Price
-from jobs.watchlist import AUTO, CommandSpec, DryRunSpec, ProcessSpec, parse_watchlist, read_watchlist
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
+from jobs.watchlist.reading import parse_watchlist, read_watchlist
+from jobs.watchlist.sources import AUTO
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import pytest
 
-from bot.hook import PROGRAMS
 from jobs.sources.gateway import parse
 from jobs.sources.registry import FORMATS, HOOKED
 
@@ -22,6 +21,7 @@ SAMPLES: Final = Path(__file__).parent / "data" / "hook"
 RECORDED: Final = Path(__file__).parents[2] / "shared" / "data" / "agents"
 """What the hooks of real programs were given; absent in a clone."""
 FOLDERS: Final = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode"}
+ROOT: Final = Path(__file__).parents[1]
 AGENT: Final = 812
 """A process id that a program names itself."""
 
@@ -85,7 +85,6 @@ def lines(data_dir: Path, program: str = "claude-code") -> list[Json]:
 
 
 def test_each_program_is_called_as_the_format_of_its_logs() -> None:
-    assert set(PROGRAMS) == HOOKED
     assert set(FORMATS) >= HOOKED
 
 
@@ -163,9 +162,9 @@ def test_the_process_is_the_one_that_has_started_the_hook_past_a_shell(
 
 
 def test_a_process_id_that_cannot_be_an_agents_is_left_out(tmp_path: Path) -> None:
-    for pid in (None, True, 0, 1, -5, "x", [2]):
+    for pid in (None, True, 0, 1, -5, "x", [2], 2**31):
         hook(tmp_path, "opencode", given=a_call("opencode", pid=pid))
-    assert [line.get("pid") for line in lines(tmp_path, "opencode")] == [None] * 7
+    assert [line.get("pid") for line in lines(tmp_path, "opencode")] == [None] * 8
 
 
 # ── the file ──────────────────────────────────────────────────────────────────────────────────────
@@ -279,17 +278,40 @@ def test_a_program_that_is_not_known_is_passed_over(arguments: list[str], tmp_pa
 
 
 def test_odd_text_does_not_hide_a_call(tmp_path: Path) -> None:
-    """Halves of characters, bytes that are no text, numbers that are none."""
+    """Halves of characters, bytes that are no text."""
     given = a_call(tool_input={"command": "HERE"})
-    for odd in (rb"\ud83d", b"\xff\xfe", b'", "n": NaN, "x": "'):
+    for odd in (rb"\ud83d", b"\xff\xfe"):
         hook(tmp_path, "claude-code", given=given.replace(b"HERE", odd))
-    assert len(lines(tmp_path)) == 3
+    assert len(lines(tmp_path)) == 2
+
+
+def test_a_number_that_json_has_not_hides_no_call(tmp_path: Path) -> None:
+    """It is kept as it was written, so that calls that differ in it differ."""
+    given, long = a_call(tool_input={"n": "HERE"}), "7" * 5000
+    for odd in ("NaN", "-Infinity", "1e999", "-2e999", long, "12", "0.5"):
+        hook(tmp_path, "claude-code", given=given.replace(b'"HERE"', odd.encode()))
+    told = [line["args"]["n"] for line in lines(tmp_path)]
+    assert told == ["NaN", "-Infinity", "1e999", "-2e999", long, 12, 0.5]
 
 
 def test_an_input_beyond_all_measure_is_read_and_given_up(tmp_path: Path) -> None:
     """Its writer does not get a broken pipe for it."""
     hook(tmp_path, "claude-code", given=a_call(tool_input={"content": "a" * (17 << 20)}))
     assert not list(tmp_path.iterdir())
+
+
+def test_an_end_that_is_never_closed_is_not_waited_for(tmp_path: Path) -> None:
+    """What has come by then is kept."""
+    command = [sys.executable, "-m", "bot", "hook", "claude-code"]
+    reading, writing = os.pipe()
+    os.write(writing, a_call())
+    done = subprocess.run(  # noqa: S603
+        command, stdin=reading, capture_output=True, env=environment(tmp_path), check=False, timeout=120
+    )
+    os.close(reading)
+    os.close(writing)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert len(lines(tmp_path)) == 1
 
 
 def test_an_input_without_end_is_given_up(tmp_path: Path) -> None:
@@ -328,6 +350,38 @@ def test_a_folder_of_somebody_else_disturbs_nobody(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     hook(tmp_path, "claude-code", given=a_call())
     tmp_path.chmod(0o700)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("target", ["precious.txt", "nothing.txt"])
+def test_a_link_in_the_files_place_is_not_followed(target: str, tmp_path: Path) -> None:
+    file_of(tmp_path).parent.mkdir()
+    (tmp_path / "precious.txt").write_text("precious")
+    file_of(tmp_path).symlink_to(tmp_path / target)
+    hook(tmp_path, "claude-code", given=a_call())
+    assert (tmp_path / "precious.txt").read_text() == "precious"
+    assert not (tmp_path / "nothing.txt").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
+def test_a_file_of_somebody_else_in_the_files_place_is_left_alone(tmp_path: Path) -> None:
+    file_of(tmp_path).parent.mkdir()
+    file_of(tmp_path).touch()
+    os.chown(file_of(tmp_path), 65534, 65534)
+    hook(tmp_path, "claude-code", given=a_call())
+    assert file_of(tmp_path).read_bytes() == b""
+
+
+@pytest.mark.parametrize("data_dir", ["data", "./data", "~no-such-user/data"])
+def test_no_folder_appears_where_the_agent_works(data_dir: str, tmp_path: Path) -> None:
+    """A relative data directory counts from there, not from where the bot was started."""
+    subprocess.run(
+        [sys.executable, "-m", "bot", "hook", "claude-code"],
+        input=a_call(),
+        cwd=tmp_path,
+        env=environment(tmp_path, LOOPWARDEN_DATA_DIR=data_dir, PYTHONPATH=str(ROOT)),
+        check=True,
+    )
     assert not list(tmp_path.iterdir())
 
 

@@ -10,16 +10,10 @@ from hypothesis import strategies as st
 
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import NO_PRICES, Price, Prices
-from jobs.watchlist import (
-    CommandSpec,
-    DryRunSpec,
-    ProcessSpec,
-    SourceSpec,
-    Watchlist,
-    WatchlistError,
-    parse_watchlist,
-    read_watchlist,
-)
+from jobs.watchlist.error import WatchlistError
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
+from jobs.watchlist.reading import Watchlist, parse_watchlist, read_watchlist
+from jobs.watchlist.sources import SourceSpec
 
 FOLDER = Path("/etc/loopwarden")
 FORMATS = ("gateway",)

@@ -21,6 +21,7 @@ _LEAST_FREE: Final = 100_000_000
 """Bytes."""
 _EFFECTIVE: Final = os.access in os.supports_effective_ids
 _ELSEWHERE: Final = "or let LOOPWARDEN_DATA_DIR name another one"
+_ABSOLUTE: Final = "set LOOPWARDEN_DATA_DIR to an absolute path"
 
 
 def is_held(folder: Path) -> bool:
@@ -42,6 +43,9 @@ def is_held(folder: Path) -> bool:
 
 def check_data(folder: Path, least_free: int = _LEAST_FREE) -> Iterator[Finding]:
     """Look at the directory, which need not be there yet, and at what is in it."""
+    if not folder.is_absolute():
+        says = f"{foreign(str(folder))} counts from where a program is started, so that hooks keep nothing"
+        yield warning("hooks", says, f"{_ABSOLUTE}, here and for the agents")
     place = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     yield _check_directory(folder, place)
     yield from _check_space(place, least_free)

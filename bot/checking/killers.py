@@ -11,7 +11,7 @@ from bot.checking.finding import Finding, error, fine, foreign
 from bot.checking.processes import check_process
 from jobs.killers.argv import UnsafeArgumentError, fill_in
 from jobs.ports import Target
-from jobs.watchlist import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
 
 _START: Final = 256
 """Bytes of a program that tell what it is."""

@@ -14,7 +14,7 @@ from bot.checking.finding import Finding, error, fine, foreign, warning
 from jobs.killers.claim import RefusedError, claim_of
 from jobs.killers.identity import identify, is_own, own_line
 from jobs.ports import Target
-from jobs.watchlist import ProcessSpec
+from jobs.watchlist.killers import ProcessSpec
 
 _NAMED: Final = 3
 _TOO_MANY: Final = 20

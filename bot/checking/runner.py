@@ -22,7 +22,7 @@ from bot.checking.data import check_data, is_held
 from bot.checking.finding import Finding, error, warning
 from bot.checking.killers import check_killer
 from bot.checking.report import Report
-from bot.checking.watched import check_source, read_for_check
+from bot.checking.watched import check_overlaps, check_source, read_for_check
 from bot.clock import SystemClock
 from bot.hook import FOLDER as HOOKS
 from bot.session import session_for
@@ -74,6 +74,7 @@ def _on_this_machine(settings: LenientSettings, now: float) -> Iterator[Finding]
     for source in watchlist.sources:
         hooks = str(folder / HOOKS) if folder else None
         yield from check_source(source, watchlist, settings.thrash.on_detection, now, zone, hooks=hooks)
+    yield from check_overlaps(watchlist)
     for name, killer in watchlist.killers.items():
         yield from check_killer(name, killer, now)
 

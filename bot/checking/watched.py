@@ -9,9 +9,14 @@ from bot.checking.finding import Finding, error, fine, foreign, warning
 from bot.glance import Glance, glance
 from bot.views.measure import moment, plural, span
 from jobs.sources.ends import Sample
+from jobs.sources.overlap import Earlier
+from jobs.sources.pattern import find_files
 from jobs.sources.registry import FORMATS, HOOKED
 from jobs.thrash.policy import OnDetection
-from jobs.watchlist import AUTO, ProcessSpec, SourceSpec, Watchlist, WatchlistError, read_watchlist
+from jobs.watchlist.error import WatchlistError
+from jobs.watchlist.killers import ProcessSpec
+from jobs.watchlist.reading import Watchlist, read_watchlist
+from jobs.watchlist.sources import AUTO, SourceSpec
 
 _WATCHLIST: Final = "watch list"
 _SAMPLE: Final = Sample(files=50, size=1 << 20)
@@ -52,6 +57,20 @@ def check_source(
         mend = "let this user read it, or narrow `path` to what are logs"
         yield error(subject, f"{foreign(problem, 300)}{others}", mend)
     yield _stopping(subject, spec, watchlist, seen, spec.on_detection or on_detection)
+
+
+def check_overlaps(watchlist: Watchlist) -> Iterator[Finding]:
+    """Name each two entries that find the same files."""
+    specs = watchlist.sources
+    for place, spec in enumerate(specs):
+        files = find_files(spec.path, [])
+        for other in specs[:place]:
+            shared = sum(Earlier.than(spec, [other]).reads(path, spec.format) for path in files)
+            if shared:
+                first, second = foreign(other.name), foreign(spec.name)
+                says = f"source {first} finds {plural(shared, 'file')} of it, too, and comes first: there they are read"
+                mend = f"narrow the `path` of {first} or of {second}, or take one of them out"
+                yield warning(f"source {second}", says, mend)
 
 
 def _reading(subject: str, spec: SourceSpec, seen: Glance, now: float, zone: ZoneInfo) -> Finding:

@@ -11,6 +11,7 @@ from bot.callbacks import IncidentButton, IncidentVerb
 from bot.desk import Desk
 from bot.views import incident as view
 from bot.views.status import stale_button
+from jobs.starters import starters_of
 from jobs.thrash.session import Session
 
 _SHOWN: Final = 10
@@ -29,7 +30,9 @@ def build_router() -> Router:
 
 async def incidents(message: Message, desk: Desk) -> None:
     newest = await desk.reading.incidents.newest(_SHOWN)
-    await desk.answer(message, view.incident_list(newest, desk.clock.now(), desk.zone))
+    found = [await desk.reading.sessions.get(incident.session_id) for incident in newest]
+    starters = await starters_of(desk.reading.sessions, [session for session in found if session])
+    await desk.answer(message, view.incident_list(newest, starters, desk.clock.now(), desk.zone))
 
 
 async def details(query: CallbackQuery, callback_data: IncidentButton, desk: Desk) -> None:

@@ -114,5 +114,5 @@ def _row(session: Session, now: float, *, is_stopped: bool = False, starter: Sta
 
 
 def _cost(session: Session) -> str:
-    cost = session.memory.cost
-    return "" if cost is None else f", {money(cost, session.currency)}"
+    cost, is_part = session.memory.cost, session.memory.unpriced > 0
+    return "" if cost is None else f", {money(cost, session.currency, is_part=is_part)}"

@@ -1,6 +1,6 @@
 """Incidents: the alert that is edited as they go on, the question, the list, the details."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -73,11 +73,14 @@ def question(notice: AskNotice, now: float, zone: ZoneInfo) -> Screen:
     )
 
 
-def incident_list(incidents: Sequence[Incident], now: float, zone: ZoneInfo) -> Screen:
-    """Render the latest incidents, newest first."""
+def incident_list(
+    incidents: Sequence[Incident], starters: Mapping[int, Starter], now: float, zone: ZoneInfo
+) -> Screen:
+    """Render the latest incidents, newest first; `starters` by the ids of their sessions."""
     if not incidents:
         return screen(Text("No incidents so far."))
-    return screen(lines(Bold("Latest incidents"), *(row(incident, now, zone) for incident in incidents)))
+    rows = (row(incident, now, zone, starters.get(incident.session_id)) for incident in incidents)
+    return screen(lines(Bold("Latest incidents"), *rows))
 
 
 def details(incident: Incident, session: Session, policy: ThrashPolicy, now: float, zone: ZoneInfo) -> Screen:
@@ -135,7 +138,11 @@ def damage(incident: Incident) -> str:
 
 
 def _cost(incident: Incident) -> str:
-    return "" if incident.cost is None else f", {money(incident.cost, incident.currency)}"
+    return (
+        ""
+        if incident.cost is None
+        else f", {money(incident.cost, incident.currency, is_part=incident.unpriced > 0)}"
+    )
 
 
 def _outlook(notice: IncidentNotice) -> str | None:
@@ -180,13 +187,15 @@ def _button(label: str, verb: IncidentVerb, incident: Incident) -> InlineKeyboar
     return InlineKeyboardButton(text=label, callback_data=data, style=style)
 
 
-def row(incident: Incident, now: float, zone: ZoneInfo) -> Text:
+def row(incident: Incident, now: float, zone: ZoneInfo, starter: Starter | None = None) -> Text:
     """Render an incident in one line."""
+    of = () if starter is None else (" of ", name(starter.agent, 24))
     icon, says = _TITLES[incident.status]
     tokens = "" if incident.tokens is None else f", {amount(incident.tokens)} tokens"
     return Text(
         f"{icon} #{incident.id} {moment(incident.opened_at, now, zone)} ",
         name(incident.agent, 24),
+        *of,
         f"{says}: ",
         name(incident.tool, 24),
         f", {plural(incident.calls, 'call')}{tokens}{_cost(incident)}",

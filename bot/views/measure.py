@@ -49,12 +49,17 @@ def plural(number: int, noun: str) -> str:
     return f"{amount(number)} {noun}{'' if number == 1 else 's'}"
 
 
-def money(billionths: int, currency: str | None) -> str:
-    """Return a sum in cents, a small one in its first two digits: `$0.42`, `$0.0042`, `3.20 CHF`."""
+def money(billionths: int, currency: str | None, *, is_part: bool = False) -> str:
+    """Return a sum in cents, a small one in its first two digits: `$0.42`, `$0.0042`, `3.20 CHF`.
+
+    Where it `is_part` of one that is not known: `at least $0.42`.
+    """
     sign = _SIGNS.get(currency or "USD", "")
     code = "" if sign else f"\u00a0{currency}"
     if 0 < billionths < _SMALLEST:
-        return f"under {sign}{_SMALLEST / UNIT:.4f}{code}"
+        return f"more than {sign}0{code}" if is_part else f"under {sign}{_SMALLEST / UNIT:.4f}{code}"
+    if is_part:
+        return f"at least {money(billionths, currency)}"
     value = billionths / UNIT
     # 0.0042 has its first digit other than 0 at the third place after the point.
     places = 2 if not billionths or value >= _FEW else 1 - math.floor(math.log10(value))

@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.views.cleaning import in_encoding, one_line
-from bot.views.measure import amount, plural, span
-from jobs.replay import Event, EventKind, Saved
+from bot.views.measure import amount, money, plural, span
+from jobs.replay.event import Event, EventKind, Saved
+from jobs.thrash.price import UNIT
 
 _AGENT_LIMIT: Final = 24
 _CLOSE_LOOKS: Final = 5
@@ -68,10 +69,14 @@ def _total(found: Sequence[Event], calls: int, sessions: int) -> str:
 
 def _sum(saved: Sequence[Saved]) -> Saved:
     tokens = [each.tokens for each in saved if each.tokens is not None]
+    priced = [each for each in saved if each.cost is not None]
     return Saved(
         calls=sum(each.calls for each in saved),
         seconds=sum(each.seconds for each in saved),
         tokens=sum(tokens) if tokens else None,
+        cost=sum(each.cost or 0 for each in priced) if priced else None,
+        currency=priced[0].currency if priced else None,
+        unpriced=sum((each.tokens or 0) if each.cost is None else each.unpriced for each in saved),
     )
 
 
@@ -81,4 +86,6 @@ def _amounts(saved: Saved) -> str:
     parts = [plural(saved.calls, "call"), span(saved.seconds)]
     if saved.tokens is not None:
         parts.append(plural(saved.tokens, "token"))
+    if saved.cost is not None:
+        parts.append(money(round(saved.cost * UNIT), saved.currency, is_part=saved.unpriced > 0))
     return ", ".join(parts)

@@ -103,6 +103,7 @@ def still_running(notice: StillRunningNotice, now: float, zone: ZoneInfo) -> Scr
             Text(seen),
             Text(next_step),
             Text("Source ", name(notice.source), f", session {notice.session}"),
+            started_by(notice.starter),
         )
     )
 

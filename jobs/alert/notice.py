@@ -86,6 +86,7 @@ class StillRunningNotice(Notice, frozen=True, kw_only=True):
     """Whether the stop had seemed to work."""
     escalating: bool
     """Whether one harder attempt follows; if not, a person must act."""
+    starter: Starter | None = None
 
 
 class WatchlistNotice(Notice, frozen=True, kw_only=True):

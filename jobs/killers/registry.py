@@ -10,7 +10,7 @@ from jobs.killers.command import CommandKiller
 from jobs.killers.dry_run import DryRunKiller
 from jobs.killers.process import ProcessKiller
 from jobs.ports import Killer, Stopped, Target
-from jobs.watchlist import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,11 @@ import msgspec
 
 from jobs.ports import Batch, CallSource, Cursor
 from jobs.sources.log_files import COMPRESSED, LogFiles, irregular, refused
+from jobs.sources.overlap import Earlier
 from jobs.sources.pattern import find_files
-from jobs.sources.recognise import Formats, Unknown, recognise
-from jobs.sources.sqlite_rows import BESIDE
+from jobs.sources.recognise import LONGEST_LINE, Formats, Unknown, recognise
+from jobs.sources.sqlite_process import TableReader
+from jobs.sources.table_format import BESIDE
 from jobs.sources.tail import identity, identity_of
 
 _PASSED_OVER = (*COMPRESSED, *BESIDE)
@@ -49,6 +51,8 @@ class AutoLogs:
     pattern: str
     """An absolute path with a shell's wildcards and `**`."""
     formats: Formats
+    earlier: Earlier = field(default_factory=Earlier)
+    """What they read is left to them."""
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False)
     """By path, of the files of the last look."""
     _format_at: dict[str, str] = field(default_factory=dict, init=False)
@@ -85,12 +89,16 @@ class AutoLogs:
             for path in sorted(find_files(self.pattern, self._problems))
             if not path.endswith(_PASSED_OVER)
         ]
-        seen = {path: found for path in paths if (found := self._see(path))}
+        with TableReader() as tables:
+            seen = {path: found for path in paths if (found := self._see(path, tables))}
         self._seen = seen
         self._format_at = {path: _format_of(path, seen.get(path), cursors) for path in paths}
+        if self.earlier.entries:
+            self._format_at = {path: self._own(path, name) for path, name in self._format_at.items()}
         self._problems += _unknown(self.pattern, seen)
+        self._problems += _given_up(seen, cursors)
 
-    def _see(self, path: str) -> _Seen | None:
+    def _see(self, path: str, tables: TableReader) -> _Seen | None:
         """Return what is there; what cannot be read becomes a problem."""
         try:
             found = os.stat(path)  # noqa: PTH116 - to make a Path takes longer than to look
@@ -100,7 +108,7 @@ class AutoLogs:
             before = self._seen.get(path)
             if before and before.is_still(found):
                 return before
-            return _Seen(found, recognise(path, self.formats))
+            return _Seen(found, recognise(path, self.formats, tables))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -138,10 +146,16 @@ class AutoLogs:
 
     def _is_of(self, path: str, name: str) -> bool:
         if path not in self._format_at:  # it came while one looked
-            self._format_at[path] = (
-                "" if path.endswith(_PASSED_OVER) else _format_of(path, self._see(path), {})
-            )
+            with TableReader() as tables:
+                name_of_it = (
+                    "" if path.endswith(_PASSED_OVER) else _format_of(path, self._see(path, tables), {})
+                )
+                self._format_at[path] = self._own(path, name_of_it)
         return self._format_at[path] == name
+
+    def _own(self, path: str, name: str) -> str:
+        """Return the format of a file, or nothing if another entry reads it."""
+        return "" if name and self.earlier.reads(path, name) else name
 
 
 def _marked(batch: Batch, name: str) -> Batch:
@@ -154,6 +168,16 @@ def _format_of(path: str, seen: _Seen | None, cursors: Mapping[str, Cursor]) -> 
     if path in cursors and (seen is None or seen.kind is Unknown.BLANK):
         return cursors[path].format
     return ""
+
+
+def _given_up(seen: Mapping[str, _Seen], cursors: Mapping[str, Cursor]) -> Iterator[str]:
+    """Say what was read before and is no log any more, and what is long and has no line."""
+    for path, found in seen.items():
+        known = cursors[path].format if path in cursors else ""
+        if known and found.kind is Unknown.OTHER:
+            yield f"{path} is not read any more: it does not begin as a log of format {known}, as it did before."
+        if not known and found.kind is Unknown.BLANK and found.found.st_size > LONGEST_LINE:
+            yield f"{path} will not be read: its first line is longer than {LONGEST_LINE >> 20} MB."
 
 
 def _unknown(pattern: str, seen: Mapping[str, _Seen]) -> list[str]:

@@ -1,22 +1,38 @@
-"""What lies beside the log of a sub-agent of Claude Code: `agent-<id>.meta.json`, and the logs of others.
+"""What is told beside a log of Claude Code: whose it is by its name, and of a sub-agent's by what lies beside it.
 
-{"agentType": "general-purpose", "description": "Count the rows", "toolUseId": "toolu_01", "spawnDepth": 1}
+A session's log is `<session>.jsonl`, a sub-agent's `agent-<id>.jsonl` with `agent-<id>.meta.json` beside it:
+
+    {"agentType": "general-purpose", "description": "Count the rows", "toolUseId": "toolu_01", "spawnDepth": 1}
 """
 
+import functools
 import os
+import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePath
+from dataclasses import dataclass, field
 from stat import S_ISREG
-from typing import Final
+from threading import Lock
+from typing import Final, TypeGuard
 
 import msgspec
 
-from jobs.sources.fields import paired
+from jobs.ports import Cursor
+from jobs.sources.fields import LONGEST_NAME, paired, short
+from jobs.sources.lenient import is_overfull
+from jobs.sources.opening import opened_to_read
 from jobs.sources.tail import ReadLimits, read_new
 
+_AGENT: Final = "agent-"
+_SUFFIX: Final = ".jsonl"
+_SESSION_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LONGEST: Final = 1 << 16
+_MOST_LOGS: Final = 500
 _SEARCHED: Final = 32 << 20
-"""Bytes of logs in which a call is looked for."""
+"""Bytes of logs beside each other in which calls are looked for."""
+_MOST_CALLS: Final = 20_000
+"""Of all these logs."""
+_FOLDERS: Final = 8
+"""Folders whose calls are known at a time."""
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -49,10 +65,35 @@ _decode_meta: Final = msgspec.json.Decoder(Meta).decode
 _decode: Final = msgspec.json.Decoder(_Record).decode
 
 
+# ── what its name tells ───────────────────────────────────────────────────────────────────────────
+
+
+def session_of(path: str) -> str:
+    """Return the session, or the sub-agent, that a log is named for, "" if it bears another name."""
+    name = _name(path)
+    if name.startswith(_AGENT):
+        return short(name.removeprefix(_AGENT) or name)
+    return short(name) if _SESSION_ID.fullmatch(name) else ""
+
+
+def is_agents(path: str) -> bool:
+    """Whether a log is a sub-agent's."""
+    return _name(path).startswith(_AGENT)
+
+
+def _name(path: str) -> str:
+    """Return a log's name as text, without its suffix, and without what it was given when it was put away."""
+    name = path.rpartition("/")[2].encode(errors="replace").decode()
+    return name.partition(_SUFFIX)[0] or name
+
+
+# ── what lies beside it ───────────────────────────────────────────────────────────────────────────
+
+
 def read_meta(path: str) -> Meta | None:
     """Return what is told beside the log at `path`, if it is there and whole. Never raises."""
     try:
-        with open(f"{path.removesuffix('.jsonl')}.meta.json", "rb", opener=_open) as file:
+        with open(f"{path.removesuffix(_SUFFIX)}.meta.json", "rb", opener=_open) as file:
             if S_ISREG(os.fstat(file.fileno()).st_mode):
                 return _decode_meta(paired(file.read(_LONGEST)))
     except (OSError, ValueError, RecursionError):
@@ -62,35 +103,83 @@ def read_meta(path: str) -> Meta | None:
 
 def caller(call: str, path: str) -> str | None:
     """Return the sub-agent that has made a call, if it is for certain one of those with logs beside `path`."""
-    others = [log for log in Path(path).parent.glob("agent-*.jsonl") if log.name != PurePath(path).name]
-    callers = set[str]()
+    folder, _, name = path.rpartition("/")
     try:
-        seen = {str(log): log.stat() for log in others}
-        if sum(log.st_size for log in seen.values()) > _SEARCHED:
-            return None
-        for log in (log for log in seen if S_ISREG(seen[log].st_mode)):
-            for chunk in read_new(log, seen[log], None, 0, ReadLimits()):
-                callers.update(_callers(call, chunk.lines))
+        callers = _calls_in(folder).callers(call) - {_name(name).removeprefix(_AGENT)}
     except OSError:
         return None
     return callers.pop() if len(callers) == 1 else None
 
 
-def _open(path: str, flags: int) -> int:
-    # Should it be a pipe or a terminal, opening it neither waits for a writer nor takes the terminal.
-    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+def _open(path: str, _flags: int) -> int:
+    return opened_to_read(path)
 
 
-def _callers(call: str, lines: Iterable[bytes]) -> Iterator[str]:
-    written = call.encode()
+@dataclass(slots=True)
+class _Calls:
+    """Which sub-agent has made which call, by the logs in one folder.
+
+    Hundreds of sub-agents may ask at one look: so what is known is kept, and each line is read once.
+    """
+
+    folder: str
+    lock: Lock = field(default_factory=Lock)
+    """Two sources may read the same folder."""
+    _callers: dict[str, set[str]] = field(default_factory=dict)
+    _read: dict[str, tuple[os.stat_result, Cursor]] = field(default_factory=dict)
+    """By path: what the log was, and how far it has been read."""
+
+    def callers(self, call: str) -> set[str]:
+        """Return who has made a call; nobody if there is too much to be looked through. Raises OSError."""
+        with self.lock:
+            logs = _logs_in(self.folder)
+            if len(logs) > _MOST_LOGS or sum(seen.st_size for seen in logs.values()) > _SEARCHED:
+                return set()
+            for path, seen in logs.items():
+                self._read_on(path, seen)
+            return set(self._callers.get(call, ())) if len(self._callers) <= _MOST_CALLS else set()
+
+    def _read_on(self, path: str, seen: os.stat_result) -> None:
+        before, cursor = self._read.get(path, (None, None))
+        if before is not None and (before.st_size, before.st_ctime_ns) == (seen.st_size, seen.st_ctime_ns):
+            return
+        self._read.pop(
+            path, None
+        )  # should it be another file by now, it is read from its start the next time
+        agent = _name(path).removeprefix(_AGENT)
+        for chunk in read_new(path, seen, cursor, 0, ReadLimits()):
+            self._read[path] = seen, chunk.cursor
+            for call in _calls(agent, chunk.lines):
+                if len(self._callers) <= _MOST_CALLS:
+                    self._callers.setdefault(call, set()).add(agent)
+
+
+@functools.lru_cache(_FOLDERS)
+def _calls_in(folder: str) -> _Calls:
+    return _Calls(folder)
+
+
+def _logs_in(folder: str) -> dict[str, os.stat_result]:
+    """Return the sub-agents' logs. Raises OSError."""
+    with os.scandir(folder) as entries:
+        logs = [entry for entry in entries if entry.name.startswith(_AGENT) and entry.name.endswith(_SUFFIX)]
+    found = {log.path: os.stat(log.path) for log in logs}  # noqa: PTH116 - to make a Path takes longer than to look
+    return {path: seen for path, seen in found.items() if S_ISREG(seen.st_mode)}
+
+
+def _calls(agent: str, lines: Iterable[bytes]) -> Iterator[str]:
+    """Yield the calls that a sub-agent's lines tell; a line that names another one is a copy."""
     for line in lines:
-        if written not in line:
+        if b"tool_use" not in line or is_overfull(_Record, line):
             continue
         try:
             record = _decode(line)
         except (ValueError, RecursionError):
             continue
         content = record.message.content if record.type == "assistant" and record.message else None
-        blocks = content if isinstance(content, list) else ()
-        if record.agent_id and any(block.type == "tool_use" and block.id == call for block in blocks):
-            yield record.agent_id
+        if record.agent_id == agent and isinstance(content, list):
+            yield from (block.id for block in content if block.type == "tool_use" and _is_id(block.id))
+
+
+def _is_id(given: str | None) -> TypeGuard[str]:
+    return given is not None and len(given) <= LONGEST_NAME

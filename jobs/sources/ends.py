@@ -1,7 +1,6 @@
 """Where to begin so that only the newest of what a pattern finds is read: for a glance at logs of gigabytes."""
 
 import os
-import sqlite3
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -9,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.ports import Cursor
+from jobs.sources.opening import is_database
 from jobs.sources.pattern import find_files
 from jobs.sources.sqlite_log import near_end_of_tables
-from jobs.sources.sqlite_rows import BESIDE, TableFormat, is_database
+from jobs.sources.sqlite_process import TableReader
+from jobs.sources.table_format import BESIDE, TableFormat
 from jobs.sources.tail import near_end
 
 
@@ -47,19 +48,20 @@ def ends_of(pattern: str, tables: Sequence[TableFormat], sample: Sample, now: fl
     found.sort(key=lambda file: file[1].st_mtime_ns, reverse=True)
     places: dict[str, Cursor] = {}
     is_all = len(found) <= sample.files
-    for rank, (path, seen) in enumerate(found):
-        is_new = rank < sample.files
-        # What cannot be opened gets no place: reading it will say why.
-        with suppress(OSError, sqlite3.Error):
-            if is_database(path):
-                sessions = sample.sessions if is_new else 0
-                places[path], is_whole = near_end_of_tables(
-                    path, seen, tables, sessions=sessions, rows=sample.rows, now=now
-                )
-            else:
-                places[path] = near_end(path, seen, sample.size if is_new else 0, now)
-                is_whole = seen.st_size <= sample.size
-            is_all = is_all and is_whole
+    with TableReader() as reader:
+        for rank, (path, seen) in enumerate(found):
+            is_new = rank < sample.files
+            # What cannot be opened gets no place: reading it will say why.
+            with suppress(OSError):
+                if is_database(path):
+                    sessions = sample.sessions if is_new else 0
+                    places[path], is_whole = near_end_of_tables(
+                        path, seen, tables, reader, sessions=sessions, rows=sample.rows, now=now
+                    )
+                else:
+                    places[path] = near_end(path, seen, sample.size if is_new else 0, now)
+                    is_whole = seen.st_size <= sample.size
+                is_all = is_all and is_whole
     return Ends(places=places, is_all=is_all)
 
 

@@ -181,6 +181,6 @@ def digest(answer: bytes) -> str:
 
 def _timeless(answer: bytes) -> bytes:
     for beginning, run_time in _RUN_TIMES:
-        if beginning in answer:
+        if answer.find(beginning) >= 0:  # `in` takes longer to begin
             answer = run_time.sub(b"", answer)
     return answer

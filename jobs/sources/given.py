@@ -4,21 +4,31 @@ import glob
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from jobs.ports import CallSource
 from jobs.sources.log_files import COMPRESSED
-from jobs.sources.pattern import find_files
-from jobs.sources.recognise import Unknown, recognise
+from jobs.sources.opening import is_database
+from jobs.sources.pattern import find_below, find_files
+from jobs.sources.recognise import LONGEST_LINE, Unknown, recognise
 from jobs.sources.registry import FORMATS
-from jobs.sources.sqlite_rows import BESIDE
-from jobs.watchlist import AUTO
+from jobs.sources.sqlite_process import TableReader
+from jobs.sources.table_format import BESIDE
+from jobs.watchlist.sources import AUTO
 
 _SOME: Final = 5
 """So many files that are left out are named."""
+_NAMES: Final = frozenset(
+    f"{pattern.rpartition('/')[2]}*"
+    for form in FORMATS.values()
+    if form.home
+    for pattern in form.home.patterns
+)
+"""Of the known programs' logs, and of what became of those when they were rotated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +39,7 @@ class LogFile:
     """As it was given."""
     size: int
     source: CallSource
+    is_database: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,41 +70,60 @@ def find_logs(given: str, format_name: str, folder: str, problems: list[str]) ->
     start = "" if given.startswith("/") else folder.rstrip("/") + "/"
     by_format: Mapping[str, list[LogFile]] = defaultdict(list)
     unknown, told = list[str](), len(problems)
-    for found in sorted(_files(given, start, problems), key=lambda found: found.age):
-        shown = found.path.removeprefix(start)
-        try:
-            name = recognise(found.path, FORMATS) if format_name == AUTO else format_name
-        except OSError as error:
-            problems.append(f"{shown} cannot be read: {error.strerror}.")
-            continue
-        if isinstance(name, Unknown):
-            if shown == given.removeprefix(start) or _may_be_log(found.path, name):
+    with TableReader() as tables:
+        for found in sorted(_files(given, start, problems), key=lambda found: found.age):
+            shown = found.path.removeprefix(start)
+            try:
+                is_table = is_database(found.path)
+                name = recognise(found.path, FORMATS, tables) if format_name == AUTO else format_name
+            except OSError as error:
+                problems.append(f"{shown} cannot be read: {error.strerror}.")
+                continue
+            if isinstance(name, str):
+                by_format[name].append(_log_file(found, shown, name, is_database=is_table))
+            elif shown == given.removeprefix(start) or _may_be_log(found, name):
                 unknown.append(shown)
-            continue
-        source = FORMATS[name](name=name, pattern=glob.escape(found.path))
-        by_format[name].append(LogFile(path=shown, size=found.seen.st_size, source=source))
     problems += _left_out(unknown)
     if not (by_format or len(problems) > told):
         problems.append(f"{given} holds no log of a known format.")
     return [Log(format=name, files=files) for name, files in by_format.items()]
 
 
+def _log_file(found: _Found, shown: str, format_name: str, *, is_database: bool) -> LogFile:
+    source = FORMATS[format_name](name=format_name, pattern=glob.escape(found.path))
+    return LogFile(path=shown, size=found.seen.st_size, source=source, is_database=is_database)
+
+
 def _files(given: str, start: str, problems: list[str]) -> list[_Found]:
     path = start + given
+    if Path(path).is_dir():
+        return list(_files_below(path, start, problems))
     is_there = os.path.lexists(path)
     if not is_there and not glob.has_magic(given):
         problems.append(f"{given} is not there.")
         return []
-    pattern = glob.escape(path) if is_there else path
-    if Path(path).is_dir():
-        pattern += "/**"
     files: list[_Found] = []
-    for each in find_files(pattern, problems):
+    for each in find_files(glob.escape(path) if is_there else path, problems):
         if not each.endswith(BESIDE):
             _look_at(each, each.removeprefix(start), files, problems)
     if not files and not is_there:
         problems.append(f"{given} matches no file.")
     return files
+
+
+def _files_below(folder: str, start: str, problems: list[str]) -> Iterator[_Found]:
+    for path in find_below(folder, problems):
+        if "/." in path[len(folder.rstrip("/")) :] and not _is_named_as_log(path.rpartition("/")[2]):
+            continue
+        try:
+            seen = Path(path).stat()
+        except FileNotFoundError:
+            continue  # a link that leads nowhere: a home has many, and sockets
+        except OSError as error:
+            problems.append(f"{path.removeprefix(start)} cannot be read: {error.strerror}.")
+            continue
+        if stat.S_ISREG(seen.st_mode) and not path.endswith(BESIDE):
+            yield _Found(path, seen)
 
 
 def _look_at(path: str, shown: str, files: list[_Found], problems: list[str]) -> None:
@@ -108,9 +138,15 @@ def _look_at(path: str, shown: str, files: list[_Found], problems: list[str]) ->
         problems.append(f"{shown} is not read: it is no regular file.")
 
 
-def _may_be_log(path: str, found: Unknown) -> bool:
+def _is_named_as_log(name: str) -> bool:
+    """Whether a program that is known names its logs so: hidden folders hold much else, which nobody wants opened."""
+    return any(fnmatchcase(name, pattern) for pattern in _NAMES)
+
+
+def _may_be_log(found: _Found, kind: Unknown) -> bool:
     """Whether a file that lies among others is worth a word; text and pictures are not."""
-    return found in {Unknown.RECORDS, Unknown.TABLES} or path.endswith(COMPRESSED)
+    is_hole = kind is Unknown.BLANK and found.seen.st_size > LONGEST_LINE
+    return is_hole or kind in {Unknown.RECORDS, Unknown.TABLES} or found.path.endswith(COMPRESSED)
 
 
 def _left_out(unknown: Sequence[str]) -> list[str]:

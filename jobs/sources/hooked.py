@@ -5,6 +5,10 @@
 
 Sessions bear the same ids in both. `log` is where the session's own log should be: one hook tells of all sessions of
 a program, and those are a source's own whose logs its pattern may find.
+
+What becomes of a call that both tell: the log is read first, and a look in which it tells calls of a session passes over
+those of the hook. In another look the hook's count, as far as they are newer than all that the log has told and have no
+id that it has told, until it tells calls again: these take their place. The process is always the hook's.
 """
 
 import glob
@@ -17,8 +21,10 @@ import msgspec
 from jobs.ports import Batch, CallSource, Cursor
 from jobs.sources import gateway
 from jobs.sources.log_files import EachLine, LogFiles
+from jobs.sources.overlap import Earlier
 from jobs.sources.pattern import could_match
 from jobs.thrash.call import LoggedCall
+from jobs.watchlist.sources import AUTO
 
 
 class _Place(msgspec.Struct):
@@ -51,7 +57,9 @@ class HookedLogs:
         return (*self.logs.problems(), *self.hooks.problems())
 
 
-def with_hook(logs: CallSource, pattern: str, program: str | None, folder: str) -> CallSource:
+def with_hook(
+    logs: CallSource, pattern: str, program: str | None, folder: str, earlier: Earlier
+) -> CallSource:
     """Return logs that `pattern` finds together with what hooks tell of their sessions in `folder`.
 
     If the program is not known, they may be any program's, and have to tell where their logs are.
@@ -60,12 +68,12 @@ def with_hook(logs: CallSource, pattern: str, program: str | None, folder: str) 
     files = LogFiles(
         name=logs.name,
         pattern=f"{glob.escape(folder)}{program or '*'}.jsonl*",
-        format=_told_of(pattern, needs_place=program is None),
+        format=_told_of(pattern, program, earlier),
     )
     return HookedLogs(name=logs.name, logs=logs, hooks=files, folder=folder)
 
 
-def _told_of(pattern: str, *, needs_place: bool) -> EachLine:
+def _told_of(pattern: str, program: str | None, earlier: Earlier) -> EachLine:
     """Return the format of lines, those left out that are of sessions whose logs lie elsewhere."""
 
     def read(line: bytes) -> Sequence[LoggedCall] | None:
@@ -73,8 +81,10 @@ def _told_of(pattern: str, *, needs_place: bool) -> EachLine:
             log = _decode_place(line).log
         except (ValueError, RecursionError):
             log = None
-        if needs_place if log is None else not could_match(log, pattern):
-            return ()
-        return gateway.parse(line)
+        if log is None:
+            is_own = program is not None
+        else:
+            is_own = could_match(log, pattern) and not earlier.reads(log, program or AUTO)
+        return gateway.parse(line) if is_own else ()
 
     return EachLine(read)

@@ -4,33 +4,21 @@ import os
 import stat
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final, Protocol
 
 import msgspec
 
 from jobs.ports import Batch, Cursor
+from jobs.sources.line_reader import LineReader
 from jobs.sources.pattern import could_match, find_files
 from jobs.sources.reading import Reading, Sight, plan, sight
-from jobs.sources.tail import Identity, ReadLimits, identity, is_of, read_new
+from jobs.sources.tail import Identity, ReadLimits, identity, is_of, is_unchanged, read_new
 from jobs.thrash.call import Answer, Entry, LoggedCall, Usage
 
 _TRIES: Final = 5
 """How often to look again while files are being renamed."""
 COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".zip")
 """How the names of files end that are passed over."""
-
-
-class LineReader(Protocol):
-    """Reads the lines of one file in their order."""
-
-    def read(self, line: bytes, /) -> Sequence[Entry] | None:
-        """Return what a line tells that is not blank, or None if it cannot be read. Never raises."""
-        ...
-
-    def state(self) -> str:
-        """Return what reading on needs, as JSON; bounded, however long the file is."""
-        ...
 
 
 class LineFormat(Protocol):
@@ -75,6 +63,8 @@ class LogFiles:
     sightings: Callable[[], Mapping[str, os.stat_result] | None] = lambda: None
     """What has just been seen at all paths that match and that it takes, if somebody has looked for it already."""
     limits: ReadLimits = field(default_factory=ReadLimits)
+    _before: Mapping[str, Sight] = field(default_factory=dict, init=False)
+    """What the last look found: of a file that has not changed since, the very same is told again."""
     _problems: list[str] = field(default_factory=list, init=False)
 
     def read_new(self, cursors: Mapping[str, Cursor], now: float) -> Iterator[Batch]:
@@ -120,19 +110,23 @@ class LogFiles:
     ) -> tuple[dict[str, Sight], list[str]]:
         self._problems.clear()
         matching = self._matching(self._problems) if sightings is None else sightings.keys()
-        found, gone = {}, []
+        found, gone = dict[str, Sight](), list[str]()
         missing = {path for path in cursors.keys() - matching if could_match(path, self.pattern)}
-        look = os.stat if sightings is None else partial(_seen_or_look, sightings)
+        at_hand, before = sightings or {}, self._before
         for path in sorted(matching | missing):
+            known, was = cursors.get(path), before.get(path)
             try:
-                seen = look(path)
+                seen = at_hand.get(path) or os.stat(path)  # noqa: PTH116 - to make a Path takes longer than to look
             except (FileNotFoundError, NotADirectoryError):
                 gone += [path] if path in cursors else []
             except OSError as error:
                 self._problems.append(refused(path, error))
             else:
-                if path in matching and self._is_regular(path, seen):
-                    found[path] = sight(path, seen, cursors.get(path))
+                if was and was.is_unchanged and known and path in matching and is_unchanged(seen, known):
+                    found[path] = was
+                elif path in matching and self._is_regular(path, seen):
+                    found[path] = sight(path, seen, known)
+        self._before = found
         return found, gone
 
     def _matching(self, problems: list[str]) -> set[str]:
@@ -177,14 +171,16 @@ class LogFiles:
 
 def batch_of(path: str, cursor: Cursor, entries: Sequence[Entry], size: int) -> Batch:
     """Sort what was read of one file."""
-    return Batch(
-        path=path,
-        cursor=cursor,
-        calls=[entry for entry in entries if not isinstance(entry, Answer | Usage)],
-        answers=[entry for entry in entries if isinstance(entry, Answer)],
-        usages=[entry for entry in entries if isinstance(entry, Usage)],
-        size=size,
-    )
+    calls, answers, usages = list[LoggedCall](), list[Answer](), list[Usage]()
+    for entry in entries:
+        match entry:
+            case Answer():
+                answers.append(entry)
+            case Usage():
+                usages.append(entry)
+            case _:
+                calls.append(entry)
+    return Batch(path=path, cursor=cursor, calls=calls, answers=answers, usages=usages, size=size)
 
 
 def _parse(
@@ -200,10 +196,6 @@ def _parse(
         elif not line.isspace():
             unreadable += 1
     return entries, unreadable
-
-
-def _seen_or_look(sightings: Mapping[str, os.stat_result], path: str) -> os.stat_result:
-    return sightings.get(path) or os.stat(path)  # noqa: PTH116 - to make a Path takes longer than to look
 
 
 def _has_stayed(sighted: Sight, known: Cursor | None) -> bool:

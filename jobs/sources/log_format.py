@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.ports import CallSource
-from jobs.sources.sqlite_rows import TableFormat
+from jobs.sources.table_format import TableFormat
 
 Record = Mapping[str, object]
 """A JSON object as it was written: its values may be anything."""
@@ -38,6 +38,8 @@ class LogFormat:
     """Is called with `name`, `pattern`, and with `takes` where files of other formats match the pattern, too."""
     is_record: Callable[[Record], bool] = lambda _: False
     """Whether a line shows that its file is of this format: not that it tells a call. No line may fit two formats."""
+    is_path: Callable[[str], bool] = lambda _: True
+    """Whether a file at that path may be of this format, where records alone do not tell it from another program's."""
     tables: Sequence[TableFormat] = ()
     """A database is of this format if it can answer the questions of one of them."""
     home: Home | None = None

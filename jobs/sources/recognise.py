@@ -2,22 +2,22 @@
 
 import errno
 import os
-import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from enum import Enum, auto
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from jobs.sources.log_format import LogFormat, Record
-from jobs.sources.sqlite_rows import RowLimits, TableFormat, has_tables, is_database, opened
+from jobs.sources.opening import is_database, opened_to_read
+from jobs.sources.sqlite_process import ReaderLostError, TableReader
+from jobs.sources.sqlite_talk import Kind, Problem, Recognise
+from jobs.sources.table_format import name_of
 
 _BEGINNING: Final = 1 << 16
 """Bytes of a file that are looked at."""
-_LONGEST_LINE: Final = 8 << 20
+LONGEST_LINE: Final = 8 << 20
 """And so many if not even its first line ends within them."""
 _LINES: Final = 50
 
@@ -37,15 +37,15 @@ class Unknown(Enum):
     """Text, or bytes."""
 
 
-def recognise(path: str, formats: Formats) -> str | Unknown:
+def recognise(path: str, formats: Formats, tables: TableReader) -> str | Unknown:
     """Return the name of the format that a file has, or what else it is. Raises OSError."""
     if is_database(path):
-        return _format_of_tables(path, formats)
+        return _format_of_tables(path, formats, tables)
     beginning = _beginning(path).lstrip(b"\0")
     has_records = False
     for record in _records(beginning):
         # What would fit two formats tells nothing, so that their order does not matter.
-        fitting = [name for name, form in formats.items() if form.is_record(record)]
+        fitting = [name for name, form in formats.items() if form.is_record(record) and form.is_path(path)]
         if len(fitting) == 1:
             return fitting[0]
         has_records = True
@@ -55,13 +55,12 @@ def recognise(path: str, formats: Formats) -> str | Unknown:
 
 
 def _beginning(path: str) -> bytes:
-    # Should the path be a pipe's by now, opening it does not wait for a writer.
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    file = opened_to_read(path)
     try:
         beginning = os.pread(file, _BEGINNING, 0)
         if len(beginning) < _BEGINNING or b"\n" in beginning:
             return beginning
-        longer = os.pread(file, _LONGEST_LINE, 0)
+        longer = os.pread(file, LONGEST_LINE, 0)
         return longer[: longer.find(b"\n") + 1] or longer
     finally:
         os.close(file)
@@ -78,29 +77,18 @@ def _records(beginning: bytes) -> Iterator[Record]:
             yield record
 
 
-def _format_of_tables(path: str, formats: Formats) -> str | Unknown:
+def _format_of_tables(path: str, formats: Formats, tables: TableReader) -> str | Unknown:
+    asked = [(name, name_of(table)) for name, form in formats.items() for table in form.tables]
     try:
-        with closing(opened(str(Path(path).absolute()), RowLimits())) as database:
-            for name, form in formats.items():
-                if any(_answers(database, table) for table in form.tables):
-                    return name
-            tables = database.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        raise OSError(errno.EIO, str(error), path) from error
-    except sqlite3.DatabaseError:
-        return Unknown.OTHER  # it only begins as one
-    return Unknown.TABLES if tables else Unknown.BLANK
-
-
-def _answers(database: sqlite3.Connection, form: TableFormat) -> bool:
-    """Whether a database has all that the format asks for; nothing of it is read."""
-    if not has_tables(database, form):
-        return False
-    try:
-        database.execute(f"EXPLAIN {form.heads}").close()
-        database.execute(f"EXPLAIN {form.rows}", ("", 0, 0)).close()
-    except sqlite3.OperationalError as error:
-        if "no such" in str(error):
-            return False
-        raise
-    return True
+        replies = list(tables.ask(Recognise(path=path, formats=[table for _, table in asked])))
+    except ReaderLostError as lost:
+        raise OSError(errno.EIO, str(lost), path) from lost
+    match replies:
+        case [Kind(format=int(index))] if index < len(asked):
+            return asked[index][0]
+        case [Kind(is_database=True, has_tables=has_tables)]:
+            return Unknown.TABLES if has_tables else Unknown.BLANK
+        case [Problem(text=text)]:
+            raise OSError(errno.EIO, text, path)
+        case _:
+            return Unknown.OTHER  # it only begins as one

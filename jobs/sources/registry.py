@@ -7,10 +7,12 @@ from typing import Final
 from jobs.ports import CallSource
 from jobs.sources import claude_code, codex, gateway, gemini_cli, openclaw, opencode
 from jobs.sources.auto import AutoLogs
+from jobs.sources.hook_events import PROGRAMS
 from jobs.sources.hooked import with_hook
 from jobs.sources.log_format import LogFormat
-from jobs.sources.sqlite_rows import TableFormat
-from jobs.watchlist import AUTO, SourceSpec
+from jobs.sources.overlap import Earlier
+from jobs.sources.table_format import TableFormat
+from jobs.watchlist.sources import AUTO, SourceSpec
 
 FORMATS: Final[Mapping[str, LogFormat]] = MappingProxyType(
     {
@@ -24,22 +26,26 @@ FORMATS: Final[Mapping[str, LogFormat]] = MappingProxyType(
 )
 
 
-HOOKED: Final = frozenset({"claude-code", "codex", "gemini-cli", "opencode"})
+HOOKED: Final = frozenset(PROGRAMS)
 """Formats of programs that `loopwarden hook` can be called by."""
 
 
-def build_source(spec: SourceSpec, hooks: str | None = None) -> CallSource:
+def build_source(
+    spec: SourceSpec, hooks: str | None = None, earlier: Sequence[SourceSpec] = ()
+) -> CallSource:
     """Return the source that an entry of the watch list describes, with what hooks tell in a folder, if it is given.
 
-    Raises KeyError for an unknown format.
+    What entries `earlier` in the list read is left to them. Raises KeyError for an unknown format.
     """
-    if spec.format == AUTO:
-        logs: CallSource = AutoLogs(name=spec.name, pattern=spec.path, formats=FORMATS)
+    name, before = spec.format, Earlier.than(spec, earlier)
+    if name == AUTO:
+        logs: CallSource = AutoLogs(name=spec.name, pattern=spec.path, formats=FORMATS, earlier=before)
     else:
-        logs = FORMATS[spec.format](name=spec.name, pattern=spec.path)
-    if hooks is None or spec.format not in {AUTO, *HOOKED}:
+        takes = (lambda path: not before.reads(path, name)) if before.entries else None
+        logs = FORMATS[name](name=spec.name, pattern=spec.path, takes=takes)
+    if hooks is None or name not in {AUTO, *HOOKED}:
         return logs
-    return with_hook(logs, spec.path, None if spec.format == AUTO else spec.format, hooks)
+    return with_hook(logs, spec.path, None if name == AUTO else name, hooks, before)
 
 
 def tables_of(format_name: str) -> Sequence[TableFormat]:

@@ -1,29 +1,27 @@
 """The rows of an SQLite database that is a log: of one session after the other, numbered within it."""
 
-import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
+import msgspec
 import zstandard
 
 from jobs.sources.fields import YEAR_10000, short
-from jobs.sources.log_files import LineReader
+from jobs.sources.table_format import BESIDE, RowLimits, TableFormat
 
-_MAGIC: Final = b"SQLite format 3\0"
 _NOT_CREATED: Final = ("SQLITE_CANTOPEN", "SQLITE_READONLY")
 _PATIENCE: Final = 0.1
 """Seconds to wait for a writer's lock; with a write-ahead log there is none to wait for."""
 _STEPS: Final = 1000
 """Of SQLite's machine, after which it asks whether to go on."""
 
-BESIDE: Final = ("-wal", "-shm", "-journal")
-"""What SQLite names the files that it keeps beside a database."""
+_COST_OF_ROW: Final = 100
+"""In bytes, beside its own: a row of one byte is no less work than a short line."""
+_unpacker: Final = zstandard.ZstdDecompressor()  # for one thread
 
 Place = tuple[int, str, int]
 """Of a row: its rowid, session and number."""
@@ -31,46 +29,7 @@ Row = tuple[int, bytes | None]
 """A number, and the JSON of a record if it can be read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowLimits:
-    """How much is held at a time, in bytes."""
-
-    chunk: int = 1 << 20
-    longest_row: int = 8 << 20
-    """A row longer than this is skipped and counted."""
-    look: int = 2 << 30
-    """Of one database at one look, for the sake of the others."""
-    seconds: float = 5
-    """That SQLite may take to find what there is in a database, and to read it; no program's own takes so long."""
-
-
-class TableFormat(Protocol):
-    """What a log format is whose records are rows, numbered within their session and never changed."""
-
-    table: str
-    """That a database must have."""
-    others: tuple[str, ...]
-    """That are asked too if they are there."""
-    heads: str
-    """SQL: every session, the number of its newest row, and the time in ms when it was last written to, or later."""
-    heads_since: str
-    """SQL: the same of the rows behind a rowid; `?`: that rowid."""
-    newest: str
-    """SQL: the greatest rowid."""
-    row: str
-    """SQL: session and number; `?`: a rowid."""
-    rows: str
-    """SQL: number, JSON, the same as a zstd frame if the JSON is null; `?`: session, after and up to which number."""
-    next_row: str
-    """SQL: the next number; `?`: session, after which number."""
-
-    def reader(self, database: sqlite3.Connection, path: str, session: str, state: str, /) -> LineReader:
-        """Begin to read a session, or go on where `state` was given; `""` at its start. Raises sqlite3.Error."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Up to where a session has been written."""
 
     session: str
@@ -110,15 +69,6 @@ class Reading(sqlite3.Connection):
         return self._spent + monotonic() - self._since > self.most
 
 
-def is_database(path: str) -> bool:
-    """Whether a regular file begins as an SQLite database does. Raises OSError."""
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    try:
-        return stat.S_ISREG(os.fstat(file).st_mode) and os.pread(file, len(_MAGIC), 0) == _MAGIC
-    finally:
-        os.close(file)
-
-
 def opened(path: str, limits: RowLimits) -> Reading:
     """Return a connection that reads. Raises sqlite3.Error."""
     _look_beside(Path(path).resolve())
@@ -142,15 +92,7 @@ def _look_beside(path: Path) -> None:
 
 
 def _connected(address: str, limits: RowLimits) -> Reading:
-    # A look goes on in whatever thread asks for the next batch.
-    database = sqlite3.connect(
-        address,
-        uri=True,
-        timeout=_PATIENCE,
-        isolation_level=None,
-        check_same_thread=False,
-        factory=Reading,
-    )
+    database = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None, factory=Reading)
     try:
         database.begin(limits.seconds)
         database.execute("PRAGMA trusted_schema = OFF").close()
@@ -185,13 +127,13 @@ def has_tables(database: sqlite3.Connection, form: TableFormat) -> bool:
     return are_tables.get(form.table, False) and all(are_tables.get(other, True) for other in form.others)
 
 
-def newest(database: sqlite3.Connection, form: TableFormat) -> tuple[int, str, int] | None:
+def newest(database: sqlite3.Connection, form: TableFormat) -> Place | None:
     """Return the row that was written last."""
     (rowid,) = database.execute(form.newest).fetchone()
     return _row_at(database, form, rowid) if isinstance(rowid, int) else None
 
 
-def _row_at(database: sqlite3.Connection, form: TableFormat, rowid: int) -> tuple[int, str, int] | None:
+def _row_at(database: sqlite3.Connection, form: TableFormat, rowid: int) -> Place | None:
     match database.execute(form.row, (rowid,)).fetchone():
         case (bytes(session), int(number)):
             return rowid, short(session.decode(errors="replace")), number
@@ -221,52 +163,51 @@ def _seconds(touched: object) -> float:
 
 def take(
     database: sqlite3.Connection, form: TableFormat, head: Head, after: int, limits: RowLimits
-) -> list[Row]:
-    """Return the next rows, about a chunk of them. Raises sqlite3.Error."""
+) -> tuple[list[Row], int]:
+    """Return the next rows, about a chunk of them, and what they cost. Raises sqlite3.Error."""
     taken: list[Row] = []
-    size, unpacker = 0, zstandard.ZstdDecompressor()  # no two threads may share one
+    size, longest = 0, limits.longest_row
     try:
         # The rows of a chunk are fetched and the lock is gone before anything is done with them.
         with closing(database.execute(form.rows, (head.session, after, head.number))) as rows:
             for number, text, frame in rows:
-                record = _record(text, frame, unpacker, limits.longest_row)
+                record = text if isinstance(text, bytes) else _unpacked(text, frame, longest)
                 taken.append((number, record))
-                size += len(record or b"")
+                size += _COST_OF_ROW + len(record or b"")
                 if size >= limits.chunk:
                     break
     except sqlite3.DataError:
-        return taken or _take_one(database, form, head, after, limits)
+        return (taken, size) if taken else _take_one(database, form, head, after, limits)
     except sqlite3.DatabaseError:
         if not taken:
             raise
-    return taken
+    return taken, size
 
 
 def _take_one(
     database: sqlite3.Connection, form: TableFormat, head: Head, after: int, limits: RowLimits
-) -> list[Row]:
+) -> tuple[list[Row], int]:
     """Take the next row if there is one, where that or the one behind it is too long."""
     (number,) = database.execute(form.next_row, (head.session, after)).fetchone()
     if number is None:
-        return []
+        return [], 0
     try:
         with closing(database.execute(form.rows, (head.session, after, number))) as rows:
             _, text, frame = rows.fetchone() or (number, None, None)
     except sqlite3.DataError:
-        return [(number, None)]
-    return [(number, _record(text, frame, zstandard.ZstdDecompressor(), limits.longest_row))]
+        return [(number, None)], _COST_OF_ROW
+    record = text if isinstance(text, bytes) else _unpacked(text, frame, limits.longest_row)
+    return [(number, record)], _COST_OF_ROW + len(record or b"")
 
 
-def _record(text: object, frame: object, unpacker: zstandard.ZstdDecompressor, most: int) -> bytes | None:
-    if isinstance(text, bytes):
-        return text
-    return _unpacked(frame, unpacker, most) if text is None and isinstance(frame, bytes) else None
-
-
-def _unpacked(frame: bytes, unpacker: zstandard.ZstdDecompressor, most: int) -> bytes | None:
+def _unpacked(text: object, frame: object, most: int) -> bytes | None:
+    """Return a record that is packed, None if it is neither that nor a text."""
+    if text is not None or not isinstance(frame, bytes):
+        return None
     try:
-        if zstandard.frame_content_size(frame) > most:
+        size = zstandard.frame_content_size(frame)
+        if size > most:
             return None
-        return unpacker.decompress(frame, max_output_size=most)
+        return _unpacker.decompress(frame, max_output_size=most if size < 0 else 0)
     except zstandard.ZstdError:
         return None

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from jobs.ports import Cursor
+from jobs.sources.opening import opened_to_read
 
 Identity = tuple[int, int]
 """Device and inode."""
@@ -73,6 +74,11 @@ class _Place:
         head = self.head + data[: _HEAD - len(self.head)]
         tail = (self.tail + data[-_TAIL:])[-_TAIL:]
         return _Place(self.offset + len(data), head, tail, in_long_line)
+
+    def after_zeros(self, size: int) -> "_Place":
+        head = self.head + bytes(min(size, _HEAD - len(self.head)))
+        tail = (self.tail + bytes(min(size, _TAIL)))[-_TAIL:]
+        return _Place(self.offset + size, head, tail, self.in_long_line)
 
     @property
     def is_before_first_line(self) -> bool:
@@ -186,9 +192,7 @@ def read_new(
 
 @contextmanager
 def _opened(path: str, seen: os.stat_result) -> Iterator[int]:
-    # The path was a regular file's when it was looked at. Should it be a pipe or a terminal by now,
-    # opening it neither waits for a writer nor takes the terminal.
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    file = opened_to_read(path)
     try:
         if identity(os.fstat(file)) != identity(seen):
             raise FileNotFoundError(errno.ENOENT, "it has been replaced", path)
@@ -214,13 +218,15 @@ def _place_at(offset: int, file: int, *, in_long_line: bool = False) -> _Place:
 def _step(file: int, place: _Place, end: int, limits: ReadLimits) -> tuple[bytes, _Place]:
     """Return the next lines and the place after them: the same one if there is nothing more to take."""
     data = os.pread(file, min(limits.chunk, end - place.offset), place.offset)
-    if place.in_long_line:
-        return b"", _skip(data, place)
-    if place.is_before_first_line:
+    if place.in_long_line or place.is_before_first_line:
         # A writer that does not append goes on where it was after its log was truncated: zeros come first.
         zeros = len(data) - len(data.lstrip(b"\0"))
+        if zeros and zeros == len(data):
+            zeros = _end_of_hole(file, place.offset + zeros, end) - place.offset
         if zeros:
-            return b"", place.after(data[:zeros])
+            return b"", place.after_zeros(zeros)
+    if place.in_long_line:
+        return b"", _skip(data, place)
     length = data.rfind(b"\n") + 1
     if length:
         lines = data[:length]
@@ -228,6 +234,15 @@ def _step(file: int, place: _Place, end: int, limits: ReadLimits) -> tuple[bytes
     if len(data) < limits.chunk:
         return b"", place
     return _take_long_line(file, data, place, end, limits)
+
+
+def _end_of_hole(file: int, offset: int, end: int) -> int:
+    """Return where there is data again, at `offset` or after it: exabytes of hole are passed in a moment."""
+    try:
+        return min(os.lseek(file, offset, os.SEEK_DATA), end)
+    except OSError as error:
+        # Not every file system knows its holes.
+        return end if error.errno == errno.ENXIO else offset
 
 
 def _skip(data: bytes, place: _Place) -> _Place:

@@ -30,6 +30,7 @@ class Subject:
     newest_ts: float
     tokens: int | None
     cost: int | None = None
+    unpriced: int = 0
     currency: str | None = None
 
 
@@ -123,6 +124,7 @@ def _counted_in(
         newest_ts=subject.newest_ts,
         tokens=tokens,
         cost=None if subject.cost is None else subject.cost - (incident.cost_before or 0),
+        unpriced=subject.unpriced,
         currency=subject.currency,
     )
 

@@ -3,12 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import accumulate
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from jobs.thrash.call import LoggedCall, Usage
-from jobs.thrash.price import Prices, money_of, plus
+from jobs.thrash.price import Prices, money_of, plus, unpriced
 
 _KEPT: Final = 64
 """Of what came before only so many of the newest usages can be later than a call to come: a log is nearly in order."""
@@ -21,12 +22,25 @@ class Used(NamedTuple):
     """Told without a call."""
     cost: int | None = None
     """Told with a call or without; None while no money is known."""
+    unpriced: int = 0
+    """Tokens, told with a call or without, that are not in it: no price of theirs is known."""
 
     def more(self, other: "Used") -> "Used":
-        return Used(self.tokens + other.tokens, plus(self.cost, other.cost))
+        return Used(self.tokens + other.tokens, plus(self.cost, other.cost), self.unpriced + other.unpriced)
+
+    def less(self, other: "Used") -> "Used":
+        cost = None if other.cost is None else -other.cost
+        return self.more(Used(-other.tokens, cost, -other.unpriced))
 
 
 NOTHING_USED: Final = Used()
+
+
+class Newest(NamedTuple):
+    """What was told under the newest time so far: calls of that time, which it is the answer of, may be still to come."""
+
+    ts: float
+    used: Used
 
 
 @dataclass(slots=True)
@@ -41,6 +55,14 @@ class Beside:
     @property
     def total(self) -> Used:
         return self._sums()[-1]
+
+    @property
+    def newest(self) -> Newest | None:
+        if not self._later:
+            return None
+        newest_ts, _ = self._later[-1]
+        same = (used for ts, used in self._later if ts == newest_ts)
+        return Newest(newest_ts, reduce(Used.more, same))
 
     def hear(self, usages: Iterable[Usage], prices: Prices) -> None:
         """Add what came, before the calls that came with it are asked for."""
@@ -68,4 +90,5 @@ def with_tokens(total: int | None, used: int) -> int | None:
 
 
 def _used(usage: Usage, prices: Prices) -> Used:
-    return Used(0 if usage.has_call else usage.tokens, money_of(usage, prices))
+    money = money_of(usage, prices)
+    return Used(0 if usage.has_call else usage.tokens, money, unpriced(usage, money))

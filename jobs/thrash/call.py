@@ -78,6 +78,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     call_id: str
     ts: float
     is_error: bool
+    """Whether the call has failed: the log flags it, or has an exit code other than 0, which some logs do not flag."""
     digest: str
     """Equal for equal answers: a hash without what varies between them, such as times and process ids."""
 

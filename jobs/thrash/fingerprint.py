@@ -17,6 +17,9 @@ _VOLATILE_TEXT: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _EPOCH_MS: Final = (1e12, 2e12)
+_NESTED: Final = (dict, list)
+_NUMBERS: Final = (int, float)
+"""Written as `int | float` they would be put together anew for every value of every call."""
 _SHORTEST_VOLATILE: Final = 13
 _LONGEST_VOLATILE: Final = 40
 _LONGEST_DECODED: Final = 1 << 18
@@ -47,7 +50,7 @@ def _canonical(args: bytes) -> bytes:
 def _stable(value: object) -> object:
     if isinstance(value, dict):
         return {
-            key: _stable(inner) if isinstance(inner, dict | list) else inner
+            key: _stable(inner) if isinstance(inner, _NESTED) else inner
             for key, inner in value.items()
             if key not in VOLATILE_KEYS and not _is_volatile(inner)
         }
@@ -64,6 +67,6 @@ def _is_volatile(value: object) -> bool:
             _SHORTEST_VOLATILE <= len(value) <= _LONGEST_VOLATILE
             and _VOLATILE_TEXT.fullmatch(value) is not None
         )
-    if isinstance(value, int | float):
+    if isinstance(value, _NUMBERS):
         return _EPOCH_MS[0] <= value < _EPOCH_MS[1]  # no truth value is
     return False

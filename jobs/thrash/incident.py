@@ -50,6 +50,8 @@ class Incident:
     cost_before: int | None = None
     cost: int | None = None
     """Money, as in `price`; None if none is known."""
+    unpriced: int = 0
+    """Tokens of the session that no price is known of: if there are any, the money may leave some out."""
     currency: str | None = None
 
     @property

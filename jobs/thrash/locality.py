@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 from rapidfuzz.distance import Levenshtein
 
-from jobs.thrash.beside import NOTHING_USED, Used, with_tokens
+from jobs.thrash.beside import NOTHING_USED, Newest, Used, with_tokens
 from jobs.thrash.call import LoggedCall
 from jobs.thrash.finding import Finding
 from jobs.thrash.fingerprint import fingerprint
@@ -21,7 +21,7 @@ _KEPT_OF_ID: Final = 40
 """Characters."""
 
 
-class SeenCall(msgspec.Struct, frozen=True, array_like=True):
+class SeenCall(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What is remembered of a call."""
 
     number: int
@@ -48,8 +48,16 @@ class LocalityState(msgspec.Struct, frozen=True):
     recent: tuple[SeenCall, ...] = ()
     cost: int | None = None
     """Money, as in `price`. Logs tell it beside the calls: it is added once the calls of a look are taken in."""
-    is_hooked: bool = False
-    """Whether these are calls that a hook has told, since no log has told a call of the session so far."""
+    unpriced: int = 0
+    """Tokens that the money leaves out, as no price of theirs is known."""
+    newest: Newest | None = None
+    """What of these sums the next call may yet be part of."""
+    log_ts: float = 0
+    """The newest time of which a log has told anything."""
+    logged: "LocalityState | None" = None
+    """What the log alone has told, where a hook has told what came since."""
+    hook_errors: int = 0
+    """Of the calls that the hook has told since."""
 
 
 NOTHING_SEEN: Final = LocalityState()
@@ -79,7 +87,9 @@ def pass_over(state: LocalityState, calls: int, tokens: int | None) -> LocalityS
     """Count calls that so many others follow that they will not be remembered."""
     if not calls:
         return state
-    return LocalityState(state.calls + calls, plus(state.tokens, tokens), cost=state.cost)
+    return msgspec.structs.replace(
+        state, calls=state.calls + calls, tokens=plus(state.tokens, tokens), recent=()
+    )
 
 
 def _remember(
@@ -95,10 +105,13 @@ def _remember(
     told = zip(calls[first:], times, used[first:], strict=True)
     for number, (call, ts, beside) in enumerate(told, state.calls + first + 1):
         if ts >= oldest:
+            if state.newest and ts == state.newest.ts:
+                beside = beside.less(state.newest.used)  # noqa: PLW2901 - as if all had been told in one look
             before = with_tokens(tokens, beside.tokens), plus(state.cost, beside.cost)
             seen.append(_seen(call, ts, number, before, policy))
         tokens = plus(tokens, call.tokens)
-    return LocalityState(state.calls + len(calls), tokens, tuple(seen[-policy.remembered :]), state.cost)
+    recent = tuple(seen[-policy.remembered :])
+    return msgspec.structs.replace(state, calls=state.calls + len(calls), tokens=tokens, recent=recent)
 
 
 def _seen(
@@ -106,8 +119,13 @@ def _seen(
 ) -> SeenCall:
     given = call.args_hash
     identity = fingerprint(call.args, policy.longest_args) if given is None else given
-    own = (call.call_id or "")[-_KEPT_OF_ID:]
+    own = kept_of_id(call.call_id)
     return SeenCall(number, ts, call.tool, identity, given is not None, call.is_error, *before, own)
+
+
+def kept_of_id(call_id: str | None) -> str:
+    """Return what is remembered of a call's id."""
+    return (call_id or "")[-_KEPT_OF_ID:]
 
 
 def _judge(state: LocalityState, policy: ThrashPolicy) -> Finding | None:

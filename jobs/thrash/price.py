@@ -59,6 +59,11 @@ def money_of(usage: Usage, prices: Prices) -> int | None:
     return None if price is None else min(_priced(usage, price), MOST)
 
 
+def unpriced(usage: Usage, money: int | None) -> int:
+    """Return the tokens of an answer that a sum of money leaves out, as their `money` is not known."""
+    return usage.tokens if money is None else 0
+
+
 def plus(total: int | None, money: int | None) -> int | None:
     """Add to a sum that is None while no money is known."""
     return total if money is None else min((total or 0) + money, MOST)

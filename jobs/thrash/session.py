@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 import msgspec
 
 from jobs.thrash.assess import Subject
-from jobs.thrash.beside import with_tokens
+from jobs.thrash.beside import NOTHING_USED, Beside, with_tokens
 from jobs.thrash.finding import Finding
 from jobs.thrash.heard import Heard
+from jobs.thrash.hooked import as_hooked, as_logged
 from jobs.thrash.locality import NOTHING_SEEN, LocalityState, detect_locality, pass_over
 from jobs.thrash.policy import ThrashPolicy
-from jobs.thrash.price import plus
+from jobs.thrash.price import MOST, plus
 from jobs.thrash.streak import Streak
 
 
@@ -39,26 +39,6 @@ class Session:
     """Of its money."""
 
 
-class Counting(StrEnum):
-    """What becomes of calls, so that each counts once, whether a log tells it, a hook or both."""
-
-    ADD = "add"
-    ANEW = "anew"
-    """A log tells all calls of a session from its first: those that a hook has told before are in it."""
-    NONE = "none"
-    """A log tells them, or soon will."""
-
-
-def counting(known: LocalityState, *, is_hook: bool) -> Counting:
-    """Decide on calls that a log tells, or a hook.
-
-    The two are not joined call by call: not every program's hook tells an id, and some tell other ids than the log.
-    """
-    if not known.calls or known.is_hooked is is_hook:
-        return Counting.ADD
-    return Counting.NONE if is_hook else Counting.ANEW
-
-
 def take_in(
     known: Session | None,
     source: str,
@@ -70,18 +50,32 @@ def take_in(
 ) -> tuple[Session, Finding | None]:
     """Return a session after calls of it were read, and what they show; `known` is None if nothing was before.
 
-    Not for calls of a hook that do not count.
+    Of a hook's calls only `since_log`.
     """
-    if known is None or not known.memory.calls:
-        session = _first_seen(known, source, heard)
-    elif counting(known.memory, is_hook=is_hook) is Counting.ANEW:
-        session = _anew(known, heard)
-    else:
-        session = known
+    session = known if known is None or is_hook else _as_logged(known)
+    if session is None or not session.memory.calls:
+        session = _first_seen(session, source, heard)
     memory = pass_over(session.memory, heard.passed, heard.passed_tokens)
     memory, finding = detect_locality(memory, heard.newest, policy, now, heard.used)
-    memory = msgspec.structs.replace(memory, is_hooked=is_hook)
-    return _after(_renumbered(session, memory, known), heard, memory, now), finding
+    if is_hook:
+        memory = as_hooked(session.memory, memory, heard.errors)
+    elif known is not None and known.memory.logged is not None:
+        session = replace(session, streak=_renumbered(known.streak, memory, known.last_ts))
+    return _after(session, heard, memory, now), finding
+
+
+def news_in(heard: Heard, known: Session | None, *, is_hook: bool) -> int:
+    """Return how many calls are new: a log may tell what a hook has told before."""
+    if is_hook or known is None or known.memory.logged is None:
+        return heard.calls
+    return sum(call.ts > known.last_ts for call in heard.newest)
+
+
+def logged_until(session: Session, log_ts: float, now: float) -> Session:
+    """Return a session of whose log the newest entry is from that time."""
+    # A log's clock may be ahead of ours, and must not hide what a hook tells for as long.
+    log_ts = max(session.memory.log_ts, min(log_ts, now))
+    return replace(session, memory=msgspec.structs.replace(session.memory, log_ts=log_ts))
 
 
 def run_by(session: Session, pids: Sequence[tuple[int, float]], now: float) -> Session:
@@ -113,15 +107,19 @@ def without_calls(source: str, session: str, now: float) -> Session:
     )
 
 
-def count_in(
-    session: Session, errors: int, tokens: int, cost: int | None = None, currency: str | None = None
-) -> Session:
+def count_in(session: Session, errors: int, beside: Beside, currency: str | None = None) -> Session:
     """Add what answers and the model's own accounts tell beside the calls."""
-    if not (errors or tokens) and cost is None:
+    used = beside.total
+    if not errors and used == NOTHING_USED:
         return session
-    used = with_tokens(session.memory.tokens, tokens)
-    memory = msgspec.structs.replace(session.memory, tokens=used, cost=plus(session.memory.cost, cost))
-    currency = session.currency if cost is None else currency
+    memory = msgspec.structs.replace(
+        session.memory,
+        tokens=with_tokens(session.memory.tokens, used.tokens),
+        cost=plus(session.memory.cost, used.cost),
+        unpriced=min(session.memory.unpriced + used.unpriced, MOST),
+        newest=beside.newest or session.memory.newest,
+    )
+    currency = session.currency if used.cost is None else currency
     return replace(session, errors=session.errors + errors, memory=memory, currency=currency)
 
 
@@ -136,6 +134,7 @@ def subject_of(session: Session) -> Subject:
         newest_ts=session.last_ts,
         tokens=session.memory.tokens,
         cost=session.memory.cost,
+        unpriced=session.memory.unpriced,
         currency=session.currency,
     )
 
@@ -146,18 +145,17 @@ def _first_seen(known: Session | None, source: str, heard: Heard) -> Session:
     return replace(session, parent=heard.first.parent, first_ts=heard.first.ts)
 
 
-def _anew(known: Session, heard: Heard) -> Session:
-    # Tokens and money are the log's own: no hook tells them.
-    memory = LocalityState(tokens=known.memory.tokens, cost=known.memory.cost)
-    return replace(known, parent=heard.first.parent, first_ts=heard.first.ts, errors=0, memory=memory)
+def _as_logged(session: Session) -> Session:
+    errors = session.errors - session.memory.hook_errors
+    return replace(session, errors=errors, memory=as_logged(session.memory))
 
 
-def _renumbered(session: Session, memory: LocalityState, known: Session | None) -> Session:
-    """Let the streak go on where a session's calls are counted anew: what was seen of them is no news."""
-    if known is None or not known.memory.is_hooked or memory.is_hooked or not known.streak.newest_repeat:
-        return session
-    counted = max((call.number for call in memory.recent if call.ts <= known.last_ts), default=0)
-    return replace(session, streak=msgspec.structs.replace(session.streak, newest_repeat=counted))
+def _renumbered(streak: Streak, memory: LocalityState, until: float) -> Streak:
+    """Let a streak go on where calls are numbered anew: what was told before is no news."""
+    if not streak.newest_repeat:
+        return streak
+    counted = max((call.number for call in memory.recent if call.ts <= until), default=0)
+    return msgspec.structs.replace(streak, newest_repeat=counted)
 
 
 def _after(session: Session, heard: Heard, memory: LocalityState, now: float) -> Session:

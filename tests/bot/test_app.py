@@ -26,6 +26,8 @@ from bot.console import PERSON
 from bot.pulse import FOLDER
 from bot.session import session_for
 from bot.settings import Chat, TelegramSettings
+from jobs.sources.opening import opened_to_read
+from jobs.store.database import FILE_NAME
 from jobs.store.opening import StoreError
 from tests.bot.room import COLLEAGUE, GROUP, Intercepted, Room, open_room, settings_for
 
@@ -66,6 +68,12 @@ async def test_it_scans_as_soon_as_it_runs_and_answers_commands(room: Room) -> N
         room.console.press(alert, "Details")
         await room.console.wait_for(lambda shown: "last calls of" in shown.text, seconds=LONG)
         assert "1 file" in await answered(room, "/status")
+
+
+async def test_its_database_is_never_opened_as_a_log(room: Room) -> None:
+    """To close it would give up the locks on it."""
+    with pytest.raises(PermissionError):
+        opened_to_read(str(room.folder / "data" / FILE_NAME))
 
 
 async def test_whatever_it_does_gives_signs_of_life(room: Room) -> None:

@@ -15,7 +15,8 @@ from bot.glance import Glance
 from bot.views.discovered import Discovered, lines_of, nothing_at, watchlist_of
 from jobs.sources.ends import Sample
 from jobs.sources.registry import FORMATS
-from jobs.watchlist import ProcessSpec, Watchlist, parse_watchlist
+from jobs.watchlist.killers import ProcessSpec
+from jobs.watchlist.reading import Watchlist, parse_watchlist
 from tests.fakes import NOON
 from tests.sources.contract import SHARED
 from tests.sources.databases import DATA, OpenClaw, OpenCode, openclaw_rows, opencode_rows

@@ -88,7 +88,7 @@ async def test_kill_under_an_agent_asks_as_well(room: Room, agent: Agent) -> Non
 async def test_a_sub_agent_is_not_stopped_without_a_word_of_those_in_its_process(
     room: Room, agent: Agent, spawn_agent: SpawnAgent
 ) -> None:
-    """The alert, the question and the report name who has started it; the question names all in the same process."""
+    """Alert, question, report and /incidents name who has started it; the question names all in the same process."""
     told = "Sub-agent of claude-delegate, session 1, in one process with it: a signal ends both"
     room.call("claude-delegate", sessionId="main", pid=agent.pid)
     await room.scan()
@@ -107,6 +107,7 @@ async def test_a_sub_agent_is_not_stopped_without_a_word_of_those_in_its_process
     report = (await room.stop_agents())[-1]
     assert agent.wait(10) == -15
     assert told in report.text.splitlines()
+    assert "Explore of claude-delegate was stopped" in (await room.ask("/incidents")).text
 
 
 async def test_every_question_has_a_nonce_of_its_own(room: Room, agent: Agent) -> None:

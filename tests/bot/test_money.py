@@ -11,7 +11,7 @@ PRICED = (
 )
 
 
-def answer(room: Room, number: int, command: str) -> str:
+def answer(room: Room, number: int, command: str, model: str = "claude-sonnet-5") -> str:
     """An answer of the model with one call in it: $0.0103 by those prices."""
     at = datetime.fromtimestamp(room.clock.time - 8 + number, UTC).isoformat()
     name = f"{room.clock.time}-{number}"
@@ -22,16 +22,16 @@ def answer(room: Room, number: int, command: str) -> str:
         "cache_read_input_tokens": 1000,
         "output_tokens": 467,
     }
-    message = {"id": f"msg_{name}", "model": "claude-sonnet-5", "stop_reason": "tool_use"}
+    message = {"id": f"msg_{name}", "model": model, "stop_reason": "tool_use"}
     record = {"type": "assistant", "sessionId": "s-1", "timestamp": at, "cwd": "/home/op/shop"}
     return json.dumps(record | {"message": message | {"content": [use], "usage": usage}}) + "\n"
 
 
-def write(room: Room, *commands: str) -> None:
+def write(room: Room, *commands: str, model: str = "claude-sonnet-5") -> None:
     log = room.folder / "projects" / "shop" / "s-1.jsonl"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a") as file:
-        file.writelines(answer(room, number, command) for number, command in enumerate(commands, 1))
+        file.writelines(answer(room, number, command, model) for number, command in enumerate(commands, 1))
 
 
 async def test_money_stands_beside_tokens_wherever_they_are_told(room: Room) -> None:
@@ -53,3 +53,17 @@ async def test_money_stands_beside_tokens_wherever_they_are_told(room: Room) -> 
         await room.scan()
     _, report = await room.stop_agents()
     assert "In circles: 23 calls in 2 min 6 s, 56\u202f741 tokens, $0.24." in report.text
+
+
+async def test_a_sum_to_which_a_model_without_price_belongs_is_at_least_that(room: Room) -> None:
+    """A session may change its model. Where no price at all is known there is no money to speak of."""
+    (room.folder / "loopwarden.toml").write_text(PRICED)
+    await room.scan()
+    write(room, *["make test"] * 8, model="unheard-of")
+    [alert] = await room.scan()
+    assert alert.text.splitlines()[2] == "7 calls in 6 s, 17\u202f269 tokens"
+    room.clock.go_on(60)
+    write(room, *["make test"] * 8)
+    await room.scan()
+    assert "16 calls, 0 errors, tokens 39\u202f472, at least $0.082" in (await room.ask("/agent 1")).text
+    assert "15 calls, 37\u202f005 tokens, at least $0.082" in (await room.ask("/incidents")).text

@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,9 @@ import pytest
 from bot.__main__ import main
 from bot.settings import ThrashSettings
 from bot.views.replayed import lines_of
-from jobs.replay import Event, EventKind, Saved
+from jobs.replay.event import Event, EventKind, Saved
 from tests.fakes import NOON
+from tests.sources.databases import OpenClaw, Row
 
 pytestmark = pytest.mark.usefixtures("no_settings")
 
@@ -71,7 +74,14 @@ def test_each_alert_and_each_stop_is_an_object_a_line(log: str, capsys: pytest.C
             "event": "kill",
             "call": 36,
             "ts": NOON + 180,
-            "saved": {"calls": 63, "seconds": 315.0, "tokens": 441},
+            "saved": {
+                "calls": 63,
+                "seconds": 315.0,
+                "tokens": 441,
+                "cost": None,
+                "currency": None,
+                "unpriced": 0,
+            },
         },
     ]
     assert said.err == ""
@@ -240,6 +250,120 @@ def row_of(found: Event, encoding: str) -> str:
     return "|".join(str(cell) for column in table.columns for cell in column.cells)  # type: ignore[union-attr]
 
 
+# ── money ─────────────────────────────────────────────────────────────────────────────────────────
+
+PRICES = """
+[[sources]]
+name = "a"
+path = "nowhere"
+
+[prices]
+currency = "EUR"
+"claude-*" = { input = 10, output = 10 }
+"""
+
+
+def answer(number: int, model: str = "claude-9") -> str:
+    """A call as Claude Code writes it: a thousand tokens."""
+    at = datetime.fromtimestamp(NOON + 5 * number, UTC).isoformat()
+    call = {"type": "tool_use", "id": f"toolu_{number}", "name": "Bash", "input": {"command": "pytest -x"}}
+    usage = {"input_tokens": 900, "output_tokens": 100}
+    message = {"id": f"msg_{number}", "model": model, "content": [call], "usage": usage}
+    record = {"type": "assistant", "sessionId": "s-1", "timestamp": at, "message": message}
+    return json.dumps(record) + "\n"
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> str:
+    (tmp_path / "s-1.jsonl").write_text("".join(answer(number) for number in range(100)))
+    return "s-1.jsonl"
+
+
+def test_money_is_told_where_the_watch_list_has_prices(
+    answers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loopwarden.toml").write_text(PRICES)
+    assert main(["replay", answers]) == 0
+    saved = "63 calls, 5 min 15 s, 63\u202f000 tokens, €0.63"
+    *_, row, total = capsys.readouterr().out.splitlines()
+    assert saved in row or saved in total
+    assert total.endswith(f"which would have saved {saved}.")
+
+
+def test_the_watch_list_is_the_one_that_the_bot_reads(
+    answers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.toml").write_text(PRICES)
+    monkeypatch.setenv("LOOPWARDEN_WATCHLIST", "mine.toml")
+    assert main(["replay", "--json", answers]) == 0
+    saved = events_in(capsys.readouterr().out)[-1]["saved"]
+    assert saved == {
+        "calls": 63,
+        "seconds": 315.0,
+        "tokens": 63_000,
+        "cost": 0.63,
+        "currency": "EUR",
+        "unpriced": 0,
+    }
+
+
+def turn(number: int) -> bytes:
+    """A call as OpenClaw writes it: a tenth of a cent, by its own account."""
+    ms = int((NOON + 5 * number) * 1000)
+    call = {"type": "toolCall", "id": f"call_{number}", "name": "exec", "arguments": {"command": "pytest"}}
+    usage = {"input": 90, "output": 10, "totalTokens": 100, "cost": {"total": 0.001}}
+    message = {"role": "assistant", "content": [call], "model": "m", "usage": usage, "timestamp": ms}
+    at = datetime.fromtimestamp(ms / 1000, UTC).isoformat()
+    record = {"type": "message", "id": f"e{number}", "timestamp": at, "message": message}
+    return json.dumps(record).encode()
+
+
+def test_each_session_of_a_database_is_a_log_of_its_own_with_its_own_money(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its calls are counted by themselves; the log's own word goes before any price."""
+    with closing(OpenClaw(tmp_path / "openclaw-agent.sqlite")) as database:
+        for name in ("s-1", "s-2"):
+            database.session(name, f"agent:main:{name}")
+            for number in range(100):
+                database.add(Row(name, number, turn(number), int(NOON * 1000) + number))
+    assert main(["replay", "--json", "openclaw-agent.sqlite"]) == 0
+    events = events_in(capsys.readouterr().out)
+    assert [(event["event"], event["call"]) for event in events] == [("alert", 12)] * 2 + [("kill", 36)] * 2
+    assert {event["session"] for event in events} == {"s-1", "s-2"}
+    assert events[-1]["saved"] == {
+        "calls": 63,
+        "seconds": 315.0,
+        "tokens": 6_300,
+        "cost": 0.063,
+        "currency": "USD",
+        "unpriced": 0,
+    }
+
+
+def test_a_wrong_watch_list_is_named_and_leaves_only_tokens(
+    answers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loopwarden.toml").write_text("[prices]\ncurrency = 1\n")
+    assert main(["replay", answers]) == 0
+    said = capsys.readouterr()
+    assert "63\u202f000 tokens." in said.out
+    assert said.err == (
+        "loopwarden: No price is known: the watch list is wrong (prices.currency: expected str, got int).\n"
+    )
+
+
+def test_a_sum_that_is_only_partly_priced_is_marked() -> None:
+    """Of one session, and of several of which one has no price at all."""
+    part = Saved(calls=2, seconds=3, tokens=50, cost=1.2, currency="USD", unpriced=20)
+    assert shown([event(EventKind.KILL, saved=part)])[-1].endswith("2 calls, 3 s, 50 tokens, at least $1.20.")
+    whole = Saved(calls=2, seconds=3, tokens=50, cost=1.2, currency="USD")
+    assert shown([event(EventKind.KILL, saved=whole)])[-1].endswith("50 tokens, $1.20.")
+    none = Saved(calls=2, seconds=3, tokens=50)
+    both = [event(EventKind.KILL, saved=whole), event(EventKind.KILL, saved=none)]
+    assert shown(both)[-1].endswith("100 tokens, at least $1.20.")
+
+
 # ── what cannot be read ───────────────────────────────────────────────────────────────────────────
 
 
@@ -278,6 +402,22 @@ def test_if_nothing_can_be_read_that_is_an_error(
     (tmp_path / "old.gz").write_text("")
     assert main(["replay", *arguments]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_a_hole_of_exabytes_ends_at_once_and_is_named(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It costs its writer nothing. What comes before it and after it counts."""
+    before, after = "".join(circles(20)), "".join(circles(100).splitlines(keepends=True)[20:])
+    with (tmp_path / log).open("wb") as file:
+        file.write(before.encode())
+        file.seek(1 << 42)
+        file.write(f"\n{after}".encode())
+    assert main(["replay", "--format", "gateway", "--json", log]) == 0
+    said = capsys.readouterr()
+    assert [event["call"] for event in events_in(said.out)] == [12, 36]
+    hole = f"{log} has a hole, or something else that is no line, of 16 MiB or more."
+    assert said.err == f"loopwarden: {hole}\nloopwarden: 1 line could not be read.\n"
 
 
 def test_an_empty_log_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

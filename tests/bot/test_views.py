@@ -156,6 +156,7 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
         newest_ts=moments,
         stopped_at=moments,
         escalating=st.booleans(),
+        starter=st.none() | starters,
     ),
     WatchlistNotice: st.builds(WatchlistNotice, error=st.none() | foreign),
     StorageNotice: st.builds(StorageNotice, trouble=st.none() | foreign, set_aside=st.none() | foreign),
@@ -251,9 +252,9 @@ def test_what_the_jobs_have_to_say_is_safe(told: AnyNotice) -> None:
 
 
 @few
-@given(st.lists(incidents, max_size=10))
-def test_the_list_of_incidents_is_safe(shown: Sequence[Incident]) -> None:
-    assert_safe(incident.incident_list(shown, NOW, UTC_ZONE))
+@given(st.lists(incidents, max_size=10), st.dictionaries(ids, starters, max_size=5))
+def test_the_list_of_incidents_is_safe(shown: Sequence[Incident], starters: dict[int, Starter]) -> None:
+    assert_safe(incident.incident_list(shown, starters, NOW, UTC_ZONE))
 
 
 @few
@@ -361,6 +362,18 @@ def test_whose_sub_agent_it_is_is_said_wherever_a_stop_is_spoken_of(starter: Sta
             took=0,
             ordered_by=1,
             escalated=False,
+            starter=starter,
+        ),
+        StillRunningNotice(
+            session=1,
+            agent="worker-3",
+            source="gateway",
+            incident=None,
+            pid=4711,
+            newest_ts=NOW,
+            stopped_at=NOW,
+            had_stopped=True,
+            escalating=False,
             starter=starter,
         ),
     ]
@@ -559,6 +572,19 @@ def test_money_is_told_in_cents_and_a_small_sum_in_its_first_digits(
     assert measure.money(round(units * UNIT), currency) == shown
 
 
+@pytest.mark.parametrize(
+    ("units", "shown"),
+    [
+        (1.2, "at least €1.20"),
+        (0, "at least €0.00"),
+        (0.0042, "at least €0.0042"),
+        (0.00001, "more than €0"),
+    ],
+)
+def test_a_part_of_a_sum_is_told_as_one(units: float, shown: str) -> None:
+    assert measure.money(round(units * UNIT), "EUR", is_part=True) == shown
+
+
 @given(st.integers(0, MOST), st.integers(0, MOST))
 def test_a_larger_sum_never_looks_smaller(one: int, other: int) -> None:
     less, more = (
@@ -570,9 +596,10 @@ def test_a_larger_sum_never_looks_smaller(one: int, other: int) -> None:
 
 @given(incidents)
 def test_an_incident_tells_its_money_where_it_is_known(about: Incident) -> None:
-    since = replace(about, calls=8, first_ts=NOW - 120, newest_ts=NOW, tokens=12_300)
+    since = replace(about, calls=8, first_ts=NOW - 120, newest_ts=NOW, tokens=12_300, unpriced=0)
     known = replace(since, cost=UNIT * 42 // 100, currency="USD")
     assert incident.damage(known) == "8 calls in 2 min, 12\u202f300 tokens, $0.42"
     assert incident.damage(replace(known, tokens=None, currency="EUR")) == "8 calls in 2 min, €0.42"
-    assert incident.damage(replace(known, cost=None)) == "8 calls in 2 min, 12\u202f300 tokens"
+    assert incident.damage(replace(known, unpriced=9)).endswith(", at least $0.42")
+    assert incident.damage(replace(known, cost=None, unpriced=9)) == "8 calls in 2 min, 12\u202f300 tokens"
     assert incident.row(known, NOW, UTC_ZONE).as_html().endswith("8 calls, 12\u202f300 tokens, $0.42")

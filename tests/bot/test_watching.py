@@ -7,7 +7,7 @@ import pytest
 from bot.watching import WatchlistFile
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import Price
-from jobs.watchlist import WatchlistError
+from jobs.watchlist.error import WatchlistError
 from tests.bot.room import WATCHLIST, Room, open_room
 
 WRONG = WATCHLIST.replace('match = "sleep 1000"', "match = 1000")
@@ -41,6 +41,16 @@ async def test_a_list_that_is_left_alone_is_not_told(room: Room) -> None:
 async def test_a_list_that_was_only_saved_again_is_not_told(room: Room) -> None:
     write(room, WATCHLIST + "\n# a remark\n")
     assert await room.scan() == []
+
+
+async def test_a_session_that_two_entries_find_is_one(room: Room) -> None:
+    """It has one incident and is stopped once, as the first entry says."""
+    write(room, WATCHLIST + '\n[[sources]]\nname = "twin"\nformat = "auto"\npath = "*.jsonl"\n')
+    await room.scan()
+    [alert] = await room.thrash()
+    assert "at 3 it is stopped" in alert.text
+    assert (await room.ask("/agents")).text.count("8 calls") == 1
+    assert (await room.ask("/incidents")).text.count("7 calls") == 1
 
 
 async def test_a_wrong_list_is_told_once_and_the_last_good_one_stays_in_force(room: Room) -> None:

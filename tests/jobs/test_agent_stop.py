@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from jobs.agent_stop import Order, has_called_since
-from jobs.alert.notice import IncidentNotice, StillRunningNotice, StopNotice
+from jobs.alert.notice import IncidentNotice, Starter, StillRunningNotice, StopNotice
 from jobs.alert.outgoing import Mode
 from jobs.ports import Outcome, Stop, Stopped, StopState
 from jobs.store.database import open_database
@@ -202,6 +202,21 @@ async def test_a_slow_stop_keeps_no_other_waiting(world: World) -> None:
 
 
 # ── looked at again ───────────────────────────────────────────────────────────────────────────────
+
+
+async def test_whose_sub_agent_goes_on_is_told(thrashing: World) -> None:
+    async with thrashing.store.transaction() as tables:
+        session = await tables.sessions.get(1)
+        assert session is not None
+        await tables.sessions.save(replace(session, parent="main"))
+    await thrashing.agent_stop()
+    await thrashing.hear()
+    thrashing.killer.alive = True
+    thrashing.clock.go_on(POLICY.settle)
+    await thrashing.agent_stop()
+    notices = [message.notice for message in await thrashing.hear()]
+    (told,) = (notice for notice in notices if isinstance(notice, StillRunningNotice))
+    assert told.starter == Starter(agent="main")
 
 
 async def test_a_process_that_lives_is_told_and_tried_once_harder(thrashing: World) -> None:

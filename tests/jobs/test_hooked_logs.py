@@ -17,7 +17,7 @@ from jobs.sources.registry import HOOKED, build_source
 from jobs.store.database import Database, open_database
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.session import Session
-from jobs.watchlist import AUTO, SourceSpec
+from jobs.watchlist.sources import AUTO, SourceSpec
 from tests.fakes import NOON, FixedWatch, ScriptedKiller
 from tests.jobs.world import BEAT, World
 
@@ -154,15 +154,35 @@ async def test_a_session_without_log_is_what_the_hook_tells(world: World, agent:
     assert (session.pid, session.pid_since_ts, session.first_ts) == (AGENT, NOON, NOON)
 
 
-async def test_calls_that_the_log_is_still_to_tell_wait_for_it(world: World, agent: Agent) -> None:
-    agent.write_log(3)
+async def test_calls_that_the_log_is_still_to_tell_count_once(world: World, agent: Agent) -> None:
+    counts = []
+    for logged, hooked in ((3, 2), (3, 5), (3, 9), (5, 9), (9, 9), (9, 12)):
+        agent.write_log(logged)
+        agent.write_hook(hooked)
+        await world.look(beats=0)
+        session = await world.session()
+        counts.append((session.memory.calls, session.errors, session.memory.tokens))
+    assert counts == [
+        (3, 1, 3 * TOKENS),
+        (5, 2, 3 * TOKENS),
+        (9, 3, 3 * TOKENS),
+        (5, 2, 5 * TOKENS),
+        (9, 3, 9 * TOKENS),
+        (12, 4, 9 * TOKENS),
+    ]
+
+
+async def test_a_long_call_that_is_over_is_known_by_its_id(world: World, agent: Agent) -> None:
+    """The log has told it when it began, and tells its answer only after the hook."""
+    began, answered = agent._records(0)
+    _append(agent.log, [began])
     await world.look(beats=0)
-    agent.write_hook(5)
+    agent.write_hook(1)
     await world.look(beats=0)
-    assert (await world.session()).memory.calls == 3
-    agent.write_log(5)
+    _append(agent.log, [answered])
     await world.look(beats=0)
-    assert (await world.session()).memory.calls == 5
+    session = await world.session()
+    assert (session.memory.calls, session.errors, session.pid) == (1, 1, AGENT)
 
 
 # ── streaks and stops ─────────────────────────────────────────────────────────────────────────────
@@ -197,6 +217,30 @@ async def test_an_agent_that_the_log_tells_of_is_stopped_by_the_process_that_the
     assert (await world.incident()).calls == 179  # the first one repeats none
 
 
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_an_agent_whose_log_stops_growing_is_stopped_by_what_its_hook_tells(
+    world: World, agent: Agent, *, is_deleted: bool
+) -> None:
+    await circle_on(world, agent, log=True, hook=True)
+    if is_deleted:
+        agent.log.unlink()
+    for _ in range(2):
+        await circle_on(world, agent, log=False, hook=True)
+    (stop,) = await world.intents()
+    assert (stop.target.pid, stop.target.reason) == (AGENT, "thrash_loop:10")
+    assert (await world.session()).memory.calls == 180
+
+
+async def test_one_line_in_a_log_does_not_silence_a_hook(world: World, agent: Agent) -> None:
+    await circle_on(world, agent, log=False, hook=True)
+    agent.write_log(1)
+    await world.look(beats=0)
+    for _ in range(2):
+        await circle_on(world, agent, log=False, hook=True)
+    (stop,) = await world.intents()
+    assert (stop.target.pid, (await world.session()).memory.calls) == (AGENT, 121)
+
+
 async def test_what_the_hook_tells_beside_the_log_is_no_step(world: World, agent: Agent) -> None:
     for _ in range(2):
         await circle_on(world, agent, log=True, hook=False)
@@ -223,6 +267,49 @@ async def test_an_incident_never_counts_less_than_what_has_led_to_it(world: Worl
     await circle_on(world, agent, log=False, hook=True)
     await circle_on(world, agent, log=True, hook=True)
     assert (await world.incident()).calls >= 10
+
+
+# ── ids of another kind ───────────────────────────────────────────────────────────────────────────
+
+ROLLOUTS: Final = Path(__file__).parents[1] / "data" / "codex"
+
+
+async def test_commands_of_a_script_that_hook_and_log_tell_under_different_ids_count_once(
+    store: Database, tmp_path: Path
+) -> None:
+    """As of Codex in code mode; the process is the hook's."""
+    rollout = tmp_path / "projects" / "rollout.jsonl"
+    source = source_of(tmp_path, "codex")
+    watched = Watched(source=source, killer=None, on_detection=OnDetection.OBSERVE)
+    world = World(store=store, watch=FixedWatch(watched=[watched]))
+    rollout.parent.mkdir()
+    told: list[dict[str, object]] = []
+    for line in (ROLLOUTS / "calls.jsonl").read_bytes().splitlines(keepends=True):
+        with rollout.open("ab") as file:
+            file.write(line)
+        alone = [call for batch in source_alone(rollout).read_new({}, NOON) for call in batch.calls]
+        hooked = [
+            {
+                "ts": call.ts,
+                "agentId": call.agent,
+                "sessionId": call.session,
+                "log": str(rollout),
+                "callId": f"exec-{number}",
+                "pid": AGENT,
+                "tool": "Bash",
+                "args": json.loads(call.args),
+            }
+            for number, call in enumerate(alone[len(told) :], len(told))
+        ]
+        told += hooked
+        _append(tmp_path / "hook" / "codex.jsonl", hooked)
+        await world.look(beats=0)
+    (session,) = await store.reading.sessions.newest(0, 10)
+    assert (session.memory.calls, session.pid) == (len(told), AGENT)
+
+
+def source_alone(log: Path) -> CallSource:
+    return build_source(SourceSpec(name="gateway", format="codex", path=str(log)))
 
 
 # ── whose they are ────────────────────────────────────────────────────────────────────────────────

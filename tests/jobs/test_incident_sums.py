@@ -14,7 +14,7 @@ from jobs.sources.registry import build_source
 from jobs.store.database import Database
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import Price, Prices
-from jobs.watchlist import SourceSpec
+from jobs.watchlist.sources import SourceSpec
 from tests.fakes import NOON
 from tests.jobs.world import World
 
@@ -75,13 +75,14 @@ def gemini_cli() -> Iterator[Json]:
         ("gemini-cli", gemini_cli, None),
         ("claude-code", claude_code, 60),
         ("gemini-cli", gemini_cli, 60),
+        ("gemini-cli", gemini_cli, 2 * (BEFORE + 1)),
     ],
 )
 async def test_what_a_session_used_before_its_loop_is_not_the_incidents(
     store: Database, tmp_path: Path, name: str, records: Callable[[], Iterator[Json]], per_look: int | None
 ) -> None:
-    """Whether the log is read at once or as it grows."""
-    log = tmp_path / "garden" / "chats" / "session-1.jsonl"
+    """Whether the log is read at once or as it grows, be it between an answer of the model and its call."""
+    log = tmp_path / "garden" / "chats" / "s-1.jsonl"
     log.parent.mkdir(parents=True)
     source = build_source(SourceSpec(name="gateway", format=name, path=str(log)))
     world = World(store=store)

@@ -8,15 +8,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.ports import Batch, CallSource, Cursor, Watched
-from jobs.replay import Event, EventKind, Replay, Saved, read_all
+from jobs.replay.event import Event, EventKind, Saved
+from jobs.replay.reading import read_all
+from jobs.replay.replay import Replay
 from jobs.store.database import Database
 from jobs.thrash.call import ToolCall, Usage
 from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.price import Price, Prices
 from tests.fakes import NOON, CallLog, FixedWatch, HandClock, ScriptedKiller, call
 from tests.jobs.world import World
 
 POLICY = ThrashPolicy()
 YEAR = 365 * 86_400.0
+
+
+PRICES = Prices(models={"cheap": Price(input=1, output=1)})
 
 
 def batch_of(
@@ -41,8 +47,10 @@ def circles(calls: int, *, every: float = 5, start: float = NOON, session: str =
     return [call(start + n * every, session=session, tokens=7) for n in range(calls)]
 
 
-def usage(ts: float, tokens: int, *, session: str = "s-1", has_call: bool = False) -> Usage:
-    return Usage(session=session, ts=ts, model=None, input=tokens, output=0, cached=0, has_call=has_call)
+def usage(
+    ts: float, tokens: int, *, session: str = "s-1", has_call: bool = False, model: str | None = None
+) -> Usage:
+    return Usage(session=session, ts=ts, model=model, input=tokens, output=0, cached=0, has_call=has_call)
 
 
 def kinds(events: Sequence[Event]) -> list[EventKind]:
@@ -257,6 +265,50 @@ def test_tokens_told_beside_the_calls_count_on_the_side_of_the_stop_where_they_f
     assert play.sessions == 1
 
 
+def priced(usages: Sequence[Usage]) -> Saved | None:
+    """What the stop of a loop would have saved, of which these are told beside the calls."""
+    play = Replay(source="claude-code", policy=POLICY, prices=PRICES)
+    play.hear(batch_of(circles(100), usages))
+    return list(play.end())[-1].saved
+
+
+def test_money_is_that_of_all_that_was_used_after_the_stop() -> None:
+    """Also of tokens that are told with a call, which are counted there."""
+    used = [usage(NOON + n * 5, 1000, has_call=n % 2 == 0, model="cheap") for n in range(100)]
+    saved = priced(used)
+    assert saved is not None
+    assert (saved.cost, saved.currency, saved.unpriced) == (0.063, "USD", 0)
+
+
+def test_tokens_without_a_price_are_told_beside_the_money() -> None:
+    """Where none has a price there is no money that they could be missing in."""
+    dear = [usage(NOON + n * 5, 1000, model="dear") for n in range(100)]
+    saved = priced([*dear[:99], usage(NOON + 495, 1000, model="cheap")])
+    assert saved is not None
+    assert (saved.cost, saved.unpriced) == (0.001, 62_000)
+    unknown = priced(dear)
+    assert unknown is not None
+    assert (unknown.cost, unknown.currency, unknown.unpriced) == (None, None, 0)
+
+
+def test_in_a_database_the_calls_of_each_session_are_counted_by_themselves() -> None:
+    """Its sessions are logs of their own that happen to lie in one file."""
+    mixed = [each for pair in zip(circles(100), circles(100, session="s-2"), strict=True) for each in pair]
+    play = Replay(source="opencode", policy=POLICY)
+    events = [
+        event
+        for start in range(0, 200, 30)
+        for event in play.hear(batch_of(mixed[start : start + 30]), is_database=True)
+    ]
+    events += play.end()
+    assert [(event.session, event.call) for event in events] == [
+        ("s-1", 12),
+        ("s-2", 12),
+        ("s-1", 36),
+        ("s-2", 36),
+    ]
+
+
 def without_tokens(each: ToolCall) -> ToolCall:
     return call(each.ts, session=each.session, tokens=None)
 
@@ -284,11 +336,11 @@ class Slow(CallSource):
     def read_new(self, cursors: Mapping[str, Cursor], now: float) -> Iterator[Batch]:
         place = cursors["log"].offset if cursors else 0
         self.looks.append(place)
-        place = min(place + 1, self.stuck_at)
+        place, before = min(place + 1, self.stuck_at), place
         cursor = Cursor(
             device=1, inode=1, offset=place, head="", tail="", is_behind=place < self.calls, read_at=now
         )
-        yield Batch(path="log", cursor=cursor, calls=())
+        yield Batch(path="log", cursor=cursor, calls=(), size=place - before)
 
     def problems(self) -> Sequence[str]:
         return ()

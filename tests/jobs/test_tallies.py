@@ -21,7 +21,7 @@ from jobs.thrash.call import Answer, LoggedCall, Usage
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import NO_PRICES, UNIT, Price, Prices, money_of, plus
 from jobs.thrash.session import Session
-from jobs.watchlist import SourceSpec
+from jobs.watchlist.sources import SourceSpec
 from tests.fakes import NOON, HandClock, call
 from tests.jobs.world import World
 from tests.sources.contract import SHARED, Told, parts, read_at_once

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs.killers.argv import UnsafeArgumentError, fill_in
 from jobs.ports import Target
-from jobs.watchlist import PLACEHOLDERS
+from jobs.watchlist.killers import PLACEHOLDERS
 from tests.killers.conftest import TARGET
 
 PIECES = st.one_of(

@@ -11,7 +11,7 @@ from jobs.killers.dry_run import DryRunKiller
 from jobs.killers.process import ProcessKiller
 from jobs.killers.registry import Escalating, killers_of
 from jobs.ports import Killer, Outcome, Stopped, Target
-from jobs.watchlist import CommandSpec, DryRunSpec, ProcessSpec
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
 from tests.killers.conftest import TARGET, TargetOf
 
 

@@ -13,7 +13,7 @@ import msgspec
 from jobs.ports import CallSource, Cursor
 from jobs.sources.registry import build_source
 from jobs.thrash.call import Answer, LoggedCall, Usage
-from jobs.watchlist import SourceSpec
+from jobs.watchlist.sources import SourceSpec
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 """Logs that real programs have written; absent in a clone."""

@@ -1,10 +1,14 @@
 """Databases as OpenClaw and opencode write them, as far as they are read."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 import msgspec
 import zstandard
@@ -81,6 +85,14 @@ class OpenClaw(Writer):
         values = (row.session, row.seq, text, row.at, frame)
         self.run("INSERT INTO transcript_events VALUES (?, ?, CAST(? AS TEXT), ?, ?)", *values)
 
+    @classmethod
+    def again(cls, path: Path) -> Self:
+        """Open a database that is there already."""
+        writer = cls.__new__(cls)
+        writer.path, writer.packed_from = path, 1024
+        writer.database = sqlite3.connect(path, isolation_level=None)
+        return writer
+
 
 class OpenCode(Writer):
     """The database of all sessions."""
@@ -102,6 +114,27 @@ class OpenCode(Writer):
         values = (f"evt_{row.session}_{row.seq}", row.session, row.seq, row.type, row.event)
         self.run("INSERT INTO event VALUES (?, ?, ?, ?, CAST(? AS TEXT))", *values)
         self.run("UPDATE session SET time_updated = ? WHERE id = ?", row.at, row.session)
+
+
+_LOCK = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN EXCLUSIVE")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Have a database locked by another process: this one would lose its locks when it closes the file."""
+    command = (sys.executable, "-c", _LOCK, str(path))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:  # noqa: S603 - ours
+        assert writer.stdin
+        assert writer.stdout
+        assert writer.stdout.readline()
+        yield
+        writer.stdin.close()
 
 
 def openclaw_rows(session: str = "s-1", sample: str = "calls.jsonl") -> list[Row]:

@@ -18,7 +18,7 @@ from jobs.sources.auto import AutoLogs
 from jobs.sources.log_format import LogFormat, Record
 from jobs.sources.registry import FORMATS
 from tests.sources.contract import NO_LOGS, SHARED, Follower, parts, read_at_once
-from tests.sources.databases import DATA, OpenClaw, OpenCode, Row, openclaw_rows, opencode_rows
+from tests.sources.databases import DATA, OpenClaw, OpenCode, Row, locked, openclaw_rows, opencode_rows
 from tests.sources.log_reader import LogReader
 
 CALL = b'{"ts":%d,"agentId":"main","tool":"exec","args":{"n":%d}}\n'
@@ -134,6 +134,36 @@ def test_real_logs_of_all_programs_at_one_pattern(tmp_path: Path) -> None:
     follower.look()
     assert told.in_any_order() == expected(tmp_path)
     assert len(told.calls) > 1000
+
+
+def test_a_log_that_was_rewritten_with_text_before_its_records_is_told_to_be_read_no_more(
+    tmp_path: Path,
+) -> None:
+    """Until it is a log again, or gone."""
+    log = tmp_path / "calls.log"
+    log.write_bytes(gateway(1, 2))
+    (tmp_path / "other.log").write_bytes(gateway(9))
+    reader = LogReader(source=AutoLogs(name="agents", pattern=f"{tmp_path}/*", formats=FORMATS))
+    assert len(reader.look()) == 3
+    log.write_bytes(b"text\n" * 60 + gateway(3, 4))
+    for _ in range(2):
+        assert reader.look() == []
+        (problem,) = reader.source.problems()
+        assert problem.startswith(f"{log} is not read any more")
+    log.write_bytes(b"text\n" + gateway(3, 4))
+    assert (len(reader.look()), reader.source.problems()) == (2, ())
+    log.write_bytes(b"text\n" * 60)
+    reader.look()
+    log.unlink()
+    assert (reader.look(), reader.source.problems()) == ([], ())
+
+
+def test_a_large_hole_is_named_and_holds_up_no_other_file(tmp_path: Path) -> None:
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(1 << 40)
+    (tmp_path / "log").write_bytes(gateway(1))
+    problem = f"{tmp_path}/hole will not be read: its first line is longer than 8 MB."
+    assert look(tmp_path) == (1, (problem,))
 
 
 def test_a_growing_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
@@ -305,12 +335,11 @@ def test_a_database_that_is_locked_is_a_problem_and_read_later(tmp_path: Path) -
     calls = sum(len(batch.calls) for batch in reader.source.read_new({}, now=0))
     batches = list(reader.source.read_new({}, now=0))
     reader.keep(batches)
-    writer.run("BEGIN EXCLUSIVE")
-    list(reader.source.read_new(reader.cursors, now=0))
-    assert reader.source.problems() == (f"{writer.path} cannot be read: database is locked.",)
-    writer.run("COMMIT")
-    again = list(reader.source.read_new(reader.cursors, now=0))
     writer.close()
+    with locked(writer.path):
+        list(reader.source.read_new(reader.cursors, now=0))
+    assert reader.source.problems() == (f"{writer.path} cannot be read: database is locked.",)
+    again = list(reader.source.read_new(reader.cursors, now=0))
     assert calls
     assert [len(batch.calls) for batch in again] == [0]
 
@@ -321,17 +350,15 @@ def test_a_database_that_is_locked_at_first_is_read_once_it_is_not(tmp_path: Pat
     writer.run("PRAGMA journal_mode = DELETE")
     for row in opencode_rows():
         writer.add(row)
-    locked = f"{writer.path} cannot be read: database is locked."
-    writer.run("BEGIN EXCLUSIVE")
-    assert look(tmp_path) == (0, (locked,))
-    writer.run("COMMIT")
+    writer.close()
+    refused = f"{writer.path} cannot be read: database is locked."
+    with locked(writer.path):
+        assert look(tmp_path) == (0, (refused,))
     reader = LogReader(source=AutoLogs(name="agents", pattern=f"{tmp_path}/*", formats=FORMATS))
     reader.keep(list(reader.source.read_new({}, now=0)))
     [cursor] = reader.cursors.values()
-    writer.run("BEGIN EXCLUSIVE")
     restarted = AutoLogs(name="agents", pattern=f"{tmp_path}/*", formats=FORMATS)
-    assert list(restarted.read_new(reader.cursors, now=0)) == []
-    assert restarted.problems() == (locked,)
-    writer.run("COMMIT")
-    writer.close()
+    with locked(writer.path):
+        assert list(restarted.read_new(reader.cursors, now=0)) == []
+    assert restarted.problems() == (refused,)
     assert cursor.format == "opencode"

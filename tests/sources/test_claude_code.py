@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.sources.claude_code import ClaudeCodeLines, reader
-from jobs.sources.log_files import LineReader
+from jobs.sources.line_reader import LineReader
 from jobs.thrash.call import Answer, Entry, ToolCall, Usage
 from tests.sources.contract import SHARED, Told, read_at_once
 
@@ -43,6 +43,9 @@ def labelled() -> dict[Path, dict[str, Any]]:
 
 
 # ── records ───────────────────────────────────────────────────────────────────────────────────────
+
+
+NAMED = "d4ea0dd5-b996-4f42-a461-f175b882c7f6"
 
 
 def record(kind: str, content: object, message: dict[str, object] | None = None, **fields: Any) -> bytes:
@@ -242,6 +245,22 @@ def test_a_resumed_log_goes_on_after_a_call_whose_outcome_is_unknown() -> None:
     assert sum(usage.tokens for usage in usages(told)) == 30
 
 
+def test_what_a_fork_has_copied_is_its_origins() -> None:
+    """A fork's log begins with a copy of the other one, under its own id; only the model's records tell whose they are."""
+    fields: dict[str, object] = {"id": "m1", "stop_reason": "tool_use", "usage": {"output_tokens": 5}}
+    copied = [
+        record("assistant", [TEXT], fields, requestSessionId="origin"),
+        record("assistant", [use("a")], fields, requestSessionId="origin"),
+        record("user", [result("a", "x", is_error=True)]),
+    ]
+    own = [
+        record("assistant", [use("b")], fields | {"id": "m2"}, requestSessionId="s"),
+        record("user", [result("b", "y")]),
+    ]
+    assert read(*copied) == []
+    assert read(*copied, *own) == read(*own)
+
+
 def test_calls_go_on_after_a_compaction() -> None:
     told = read(
         said(use("a"), message="msg_01"),
@@ -353,6 +372,47 @@ def test_a_session_is_named_by_its_folder_and_a_sub_agent_by_its_task() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("path", "session", "is_agents"),
+    [
+        (f"/logs/{NAMED}.jsonl", NAMED, False),
+        (f"/logs/{NAMED}/subagents/agent-a1.jsonl", "a1", True),
+        (f"/logs/{NAMED}.jsonl.1", NAMED, False),
+        ("/logs/agent-.jsonl", "agent-", True),
+    ],
+)
+def test_a_line_speaks_for_no_session_but_its_files_own(path: str, session: str, is_agents: bool) -> None:
+    """Whatever it names: the records that a resumed or forked session has copied bear the other one's id."""
+    lines = [
+        record("assistant", [use("a")], {"id": "m1", "usage": {"output_tokens": 5}}, sessionId="victim"),
+        record("user", [result("a", "x")], sessionId="victim", isSidechain=True, agentId="victim"),
+    ]
+    told = read(*lines, lines_of=reader(path, ""))
+    assert [(type(each), each.session) for each in told] == [
+        (Usage, session),
+        (ToolCall, session),
+        (Answer, session),
+    ]
+    assert calls(told)[0].parent == ("victim" if is_agents else None)
+
+
+@pytest.mark.parametrize("name", ["saved.log", "run 7.jsonl", ".jsonl", "\udcff.jsonl"])
+def test_a_log_that_was_given_another_name_is_of_the_session_that_its_first_record_names(name: str) -> None:
+    lines = [
+        record("assistant", [use("a")], sessionId="first"),
+        record("assistant", [use("b")], sessionId="other"),
+    ]
+    told = calls(read(*lines, lines_of=reader(f"/logs/{name}", "")))
+    assert [call.session for call in told] == ["first", "first"]
+
+
+def test_a_session_keeps_its_name_when_its_log_is_renamed() -> None:
+    before = reader(f"/logs/{NAMED}.jsonl", "")
+    read(said(use("a")), lines_of=before)
+    after = reader("/logs/d4ea-2026.jsonl", before.state())
+    assert [call.session for call in calls(read(said(use("b"), message="msg_02"), lines_of=after))] == [NAMED]
+
+
 def test_a_session_keeps_its_name_when_it_moves_to_another_folder() -> None:
     told = calls(read(said(use("a")), record("assistant", [use("b")], cwd="/home/op/shop/tests")))
     assert [call.agent for call in told] == ["shop", "shop"]
@@ -367,8 +427,8 @@ def place(folder: Path, depth: object = 2, call: object = "toolu_up") -> Path:
     return folder / "agent-a1.jsonl"
 
 
-def parent_in(log: Path) -> str | None:
-    (call,) = calls(read(agent_line(use()), lines_of=reader(str(log), "")))
+def parent_in(log: Path, agent: str = "a1") -> str | None:
+    (call,) = calls(read(agent_line(use(), agent=agent), lines_of=reader(str(log), "")))
     return call.parent
 
 
@@ -387,6 +447,37 @@ def test_the_parent_of_a_deep_sub_agent_is_the_root_unless_another_is_sure(tmp_p
 def test_a_sub_agent_is_never_its_own_parent(tmp_path: Path) -> None:
     (tmp_path / "agent-copy.jsonl").write_bytes(agent_line(use("toolu_up", "Agent")) + b"\n")
     assert parent_in(place(tmp_path)) == "s"
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="nothing counts what is read here")
+def test_what_hundreds_of_sub_agents_ask_of_each_others_logs_is_read_once(tmp_path: Path) -> None:
+    """However many of them name a call at depth 2, found or not, and while all logs grow."""
+    line = agent_line(use("toolu_other", "Agent"), TEXT | {"text": "x" * 10_000}, agent="a1") + b"\n"
+    logs = [tmp_path / f"agent-a{number}.jsonl" for number in range(100)]
+    for log in logs:
+        log.write_bytes(line * 10)
+    meta = {"toolUseId": "toolu_up", "spawnDepth": 2}
+    read_before, size = bytes_read(), 100 * 10 * len(line)
+    for log in logs:
+        log.with_name(f"{log.stem}.meta.json").write_text(json.dumps(meta))
+        assert parent_in(log, agent=log.stem.removeprefix("agent-")) == "s"
+        with log.open("ab") as file:
+            file.write(line)
+    assert bytes_read() - read_before < 2 * size
+
+
+def bytes_read() -> int:
+    """By this process so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_a_log_that_was_rewritten_is_looked_through_again(tmp_path: Path) -> None:
+    log, other = place(tmp_path), tmp_path / "agent-b2.jsonl"
+    other.write_bytes(agent_line(use("toolu_first", "Agent"), agent="b2") + b"\n")
+    assert parent_in(log) == "s"
+    other.write_bytes(b"\n" * 2000 + agent_line(use("toolu_up", "Agent"), agent="b2") + b"\n")
+    parent_in(log)
+    assert parent_in(log) == "b2"
 
 
 def test_what_lies_beside_a_log_is_looked_for_once(tmp_path: Path) -> None:
@@ -434,9 +525,12 @@ def test_a_workflows_journal_tells_nothing() -> None:
 
 def test_names_are_cut_and_still_tell_things_apart() -> None:
     one, other = (
-        calls(read(record("assistant", [use("i" * 10**6 + end, "t" * 10**6)], sessionId="s" * 10**6 + end)))[
-            0
-        ]
+        calls(
+            read(
+                record("assistant", [use("i" * 10**6 + end, "t" * 10**6)], sessionId="s" * 10**6 + end),
+                lines_of=reader("/logs/saved.jsonl", ""),
+            )
+        )[0]
         for end in "ab"
     )
     assert {len(name or "") for name in (one.session, one.tool, one.call_id)} < set(range(201))
@@ -507,12 +601,13 @@ def test_an_unknown_state_is_none(state: str) -> None:
     assert lines.state() == reader("/logs/s.jsonl", "").state()
 
 
-def test_a_usage_held_of_no_message_is_let_go() -> None:
+def test_a_usage_whose_message_is_forgotten_is_told() -> None:
     lines = reader("/logs/s.jsonl", "")
     read(said(TEXT, stop="tool_use"), lines_of=lines)
     state = json.loads(lines.state())
-    del state["messages"]
-    assert usages(read(record("user", "Hi."), lines_of=reader("/logs/s.jsonl", json.dumps(state)))) == []
+    del state["tokens"]["messages"]
+    told = usages(read(record("user", "Hi."), lines_of=reader("/logs/s.jsonl", json.dumps(state))))
+    assert [usage.tokens for usage in told] == [15]
 
 
 @pytest.mark.parametrize("piece", [b"{},", b"0,", b'{"type":""},', b"[],"])

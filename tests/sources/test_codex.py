@@ -1,7 +1,6 @@
 """Codex CLI's rollouts: code mode and direct tools, sub-agents, failures told elsewhere, tokens told twice."""
 
 import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.sources.codex import Rollout
-from jobs.thrash.call import Answer, Entry, Usage
+from tests.sources.codex_lines import (
+    OLDER_THREAD,
+    OLDER_TURN,
+    THREAD,
+    begin,
+    call,
+    counted,
+    ended,
+    event,
+    meta,
+    output,
+    read,
+    record,
+    script,
+    scripted,
+    sum_of,
+    take,
+    used,
+)
 from tests.sources.contract import SHARED, Told, read_at_once
 
 DATA = Path(__file__).parents[1] / "data" / "codex"
@@ -26,111 +43,8 @@ LABELS: dict[str, dict[str, Any]] = (
     else {}
 )
 
-THREAD = "01a30000-1000-7000-8000-000000000001"
-OLDER_THREAD = "01a20000-1000-7000-8000-000000000001"
-TURN = "01a30000-2000-7000-8000-0000000000a1"
-OLDER_TURN = "01a20000-2000-7000-8000-0000000000a1"
-
 needs_runs = pytest.mark.skipif(not SHARED.exists(), reason="logs of real runs are not part of a clone")
 every_run = pytest.mark.parametrize("path", LABELS or ["none"], ids=lambda path: path[-17:-6])
-
-
-# ── records ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def record(kind: str, payload: object, **others: object) -> bytes:
-    line = {"timestamp": "2026-11-30T09:37:44.784Z", "type": kind, "payload": payload} | others
-    return json.dumps(line, ensure_ascii=False).encode()
-
-
-def item(kind: str, **payload: object) -> bytes:
-    return record("response_item", {"type": kind, **payload})
-
-
-def event(kind: str, **payload: object) -> bytes:
-    return record("event_msg", {"type": kind, **payload})
-
-
-def meta(thread: str = THREAD, **payload: object) -> bytes:
-    return record("session_meta", {"id": thread, "cwd": "/home/op/code/reports", **payload})
-
-
-def begin(turn: str = TURN) -> bytes:
-    return event("task_started", turn_id=turn)
-
-
-def call(call_id: str, arguments: str = "{}", name: str = "exec_command", **payload: object) -> bytes:
-    return item("function_call", name=name, arguments=arguments, call_id=call_id, **payload)
-
-
-def output(call_id: str, text: object) -> bytes:
-    return item("function_call_output", call_id=call_id, output=text)
-
-
-def direct(text: str, *, code: int = 0, chunk: str = "85f3fb", wall: str = "0.0000") -> str:
-    return f"Chunk ID: {chunk}\nWall time: {wall} seconds\nProcess exited with code {code}\nOriginal token count: 3\nOutput:\n{text}"
-
-
-def script(call_id: str, source: str = "text(1);") -> bytes:
-    return item("custom_tool_call", call_id=call_id, name="exec", namespace="functions", input=source)
-
-
-def scripted(call_id: str, text: str, *, status: str = "completed", wall: float = 0.1) -> bytes:
-    head = f"Script {status}\nWall time {wall} seconds\nOutput:\n"
-    texts = [{"type": "input_text", "text": head}, {"type": "input_text", "text": text}]
-    return item("custom_tool_call_output", call_id=call_id, output=texts)
-
-
-def ended(item_id: str, *, code: int = 0, command: str = "make", kind: str = "CommandExecution") -> bytes:
-    status = "failed" if code else "completed"
-    what = {"type": kind, "id": item_id, "command": ["bash", "-lc", command], "status": status}
-    return event("item_completed", item=what | {"exit_code": code})
-
-
-def sum_of(given: int, output: int, cached: int = 0, written: int = 0) -> dict[str, int]:
-    return {
-        "input_tokens": given,
-        "cached_input_tokens": cached,
-        "cache_write_input_tokens": written,
-        "output_tokens": output,
-        "total_tokens": given + output,
-    }
-
-
-def used(response: str, usage: Mapping[str, object], thread: str = THREAD) -> bytes:
-    return record("token_usage_record", {"thread_id": thread, "response_id": response, "usage": usage})
-
-
-def counted(total: Mapping[str, object], last: Mapping[str, object], percent: int = 1) -> bytes:
-    info = {"total_token_usage": total, "last_token_usage": last}
-    return event("token_count", info=info, rate_limits={"used_percent": percent})
-
-
-def read(lines: Iterable[bytes], path: str = "rollout.jsonl") -> Told:
-    """Read lines, each with a reader of its own, as if the bot were restarted after every record."""
-    told, state = Told(), ""
-    for line in lines:
-        reader = Rollout(path, state)
-        entries = reader.read(line)
-        told.unreadable += entries is None
-        take(told, entries or ())
-        state = reader.state()
-    return told
-
-
-def take(told: Told, entries: Iterable[Entry]) -> None:
-    for entry in entries:
-        if isinstance(entry, Answer):
-            told.answers.append(entry)
-        elif isinstance(entry, Usage):
-            told.usages.append(entry)
-        else:
-            told.calls.append(entry)
-
-
-def digest_of(*lines: bytes) -> str:
-    [answer] = read([meta(), *lines]).answers
-    return answer.digest
 
 
 # ── real runs ─────────────────────────────────────────────────────────────────────────────────────
@@ -392,187 +306,6 @@ def test_a_long_call_is_not_held_back() -> None:
     assert [found.tokens for found in told.calls] == [None]
     assert told.tokens == 33
     assert not any(usage.has_call for usage in told.usages)
-
-
-# ── answers ───────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_equal_outputs_have_equal_digests() -> None:
-    """Chunk id, wall time and token count differ each time; test runs tell their own time, too."""
-    first = digest_of(call("call_1"), output("call_1", direct("Ran 1 test in 0.001s\nOK\n", chunk="a")))
-    again = direct("Ran 1 test in 0.107s\nOK\n", chunk="b", wall="0.1234")
-    assert first == digest_of(call("call_2"), output("call_2", again))
-
-
-def test_outputs_of_scripts_differ_in_their_wall_time() -> None:
-    first = digest_of(script("call_1"), scripted("call_1", "ready", wall=0.1))
-    assert first == digest_of(script("call_2"), scripted("call_2", "ready", wall=12.5))
-    assert first != digest_of(script("call_2"), scripted("call_2", "pending"))
-
-
-def test_a_script_may_print_the_whole_result_of_a_command() -> None:
-    text = '{"chunk_id":"%s","wall_time_seconds":%s,"exit_code":0,"output":"%s"}'
-    first = digest_of(script("call_1"), scripted("call_1", text % ("ab12", "0.05", "ready")))
-    assert first == digest_of(script("call_2"), scripted("call_2", text % ("cd34", "1.5e-05", "ready")))
-    assert first != digest_of(script("call_2"), scripted("call_2", text % ("ab12", "0.05", "pending")))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        direct("ready", code=1),
-        direct("pending"),
-        direct("Exit code: 3\nWall time: 0 seconds\nOutput:\nready"),
-        direct("Output:\nready"),
-        "ready",
-        "",
-        "Chunk ID: 85f3fb\nready",
-        '{"output": 3}',
-        '{"output": "ready", "metadata": 3}',
-        None,
-        7,
-        [],
-        [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}],
-        [{"type": "input_image", "image_url": "data:image/png;base64,BBBB"}],
-        {"content": "ready"},
-    ],
-)  # fmt: skip
-def test_different_outputs_have_different_digests(text: object) -> None:
-    ready = digest_of(call("call_1"), output("call_1", direct("ready")))
-    assert digest_of(call("call_1"), output("call_1", text)) != ready
-
-
-def test_a_nested_head_of_a_patch_is_left_out() -> None:
-    text = "Wall time: {} seconds\nOutput:\nExit code: {}\nWall time: {} seconds\nOutput:\nSuccess."
-    good = [read([meta(), call("1"), output("1", text.format(wall, 0, wall))]).answers[0] for wall in (0, 1)]
-    [bad] = read([meta(), call("1"), output("1", text.format(0, 1, 0))]).answers
-    assert good[0] == good[1]
-    assert [answer.is_error for answer in (*good, bad)] == [False, False, True]
-    assert bad.digest != good[0].digest
-
-
-def test_a_command_that_fails_in_a_script_makes_the_call_an_error_once() -> None:
-    """The output of a script says `Script completed` whatever its commands did; they have ids of their own."""
-    lines = [script("call_1"), ended("exec-1"), ended("exec-2", code=1), ended("exec-3", code=1)]
-    told = read([meta(), begin(), *lines, scripted("call_1", ""), script("call_2"), scripted("call_2", "")])
-    assert [answer.is_error for answer in told.answers] == [True, False]
-
-
-def test_a_script_that_fails_itself_is_an_error() -> None:
-    told = read([meta(), script("call_1"), scripted("call_1", "Script error:\nx", status="failed")])
-    assert told.errors == 1
-
-
-@pytest.mark.parametrize("failing", ["call_1", "call_2", "call_3"])
-def test_a_failure_belongs_to_the_script_that_names_its_command(failing: str) -> None:
-    """Scripts asked for at once run one after the other, and their outputs come when all have run."""
-    commands = {"call_1": "grep \"a\\b\" 'ü.md'", "call_2": "ls", "call_3": "make\n test"}
-    sources = {
-        "call_1": f"await tools.exec_command({json.dumps({'cmd': commands['call_1']}, ensure_ascii=False)});",
-        "call_2": "await tools.exec_command({cmd: 'ls'});",
-        "call_3": "await tools.exec_command({cmd: `make\n test`});",
-    }
-    calls = [script(name, source) for name, source in sources.items()]
-    ends = [ended(f"exec-{name}", code=name == failing, command=it) for name, it in commands.items()]
-    told = read([meta(), begin(), *calls, *ends, *[scripted(name, "") for name in commands]])
-    assert [answer.call_id for answer in told.answers if answer.is_error] == [failing]
-
-
-def test_a_failure_that_no_script_names_is_the_first_ones() -> None:
-    odd = event("item_completed", item={"type": "CommandExecution", "id": "x", "command": [], "exit_code": 1})
-    for failure in (ended("x", code=1), odd, event("item_completed", item={"id": "x", "status": "failed"})):
-        told = read(
-            [
-                meta(),
-                script("call_1"),
-                script("call_2"),
-                failure,
-                scripted("call_1", ""),
-                scripted("call_2", ""),
-            ]
-        )
-        assert [answer.is_error for answer in told.answers] == [True, False]
-
-
-def test_a_script_that_runs_on_fails_where_it_is_waited_for() -> None:
-    """Its first output only says that it runs; that answer is told and stays."""
-    running = scripted("call_1", "", status="running with cell ID 7")
-    wait = call("call_2", '{"cell_id": "7"}', name="wait", namespace="functions")
-    lines = [
-        meta(),
-        begin(),
-        script("call_1"),
-        running,
-        wait,
-        ended("exec-1", code=1),
-        scripted("call_2", ""),
-    ]
-    assert [answer.is_error for answer in read(lines).answers] == [False, True]
-
-
-def test_a_command_that_runs_on_fails_where_it_is_polled() -> None:
-    """Its end bears the id of the call that has its answer already."""
-    running = "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID 42\nOriginal token count: 0\nOutput:\n"
-    lines = [meta(), begin(), call("call_1"), output("call_1", running), call("call_2", name="write_stdin")]
-    told = read(
-        [*lines, ended("call_1", code=1), output("call_2", direct("", code=1)), ended("call_1", code=1)]
-    )
-    assert [(answer.call_id, answer.is_error) for answer in told.answers] == [
-        ("call_1", False),
-        ("call_2", True),
-    ]
-
-
-def test_running_commands_differ_in_their_session() -> None:
-    running = "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID {}\nOutput:\nx"
-    first, other = (digest_of(call("1"), output("1", running.format(number))) for number in (42, 43))
-    assert first == other
-
-
-def test_an_exit_code_in_the_output_counts_where_no_event_tells_it() -> None:
-    told = read([meta(), call("call_1"), output("call_1", direct("", code=127)), ended("call_1", code=127)])
-    assert told.errors == len(told.answers) == 1
-
-
-@pytest.mark.parametrize(("code", "errors"), [(0, 0), (1, 1), (-9, 1), (None, 0)])
-def test_commands_of_older_releases_end_in_an_event_of_their_own(code: int | None, errors: int) -> None:
-    lines = [
-        call("call_1"),
-        event("exec_command_end", call_id="call_1", exit_code=code),
-        output("call_1", "x"),
-    ]
-    assert read([meta(), *lines]).errors == errors
-
-
-@pytest.mark.parametrize("status", ["failed", "declined"])
-def test_a_change_of_files_or_a_call_of_another_program_may_fail(status: str) -> None:
-    """They have a status only."""
-    failure = event("item_completed", item={"type": "FileChange", "id": "call_1", "status": status})
-    patch = item("custom_tool_call", name="apply_patch", call_id="call_1", input="*** Begin Patch")
-    assert read([meta(), patch, failure, output("call_1", "{}")]).errors == 1
-
-
-def test_an_answer_is_told_once() -> None:
-    """A script may add notes to its call later."""
-    note = item("custom_tool_call_output", call_id="call_1", output="still at it")
-    told = read([meta(), script("call_1"), scripted("call_1", "done"), note, note])
-    assert len(told.answers) == 1
-
-
-def test_a_killed_call_gets_no_answer_and_no_blame() -> None:
-    """After a kill nothing is written; a resume begins a turn in the same file."""
-    killed = [meta(), begin(), script("call_1"), used("resp_1", sum_of(10, 1))]
-    resumed = [begin(), script("call_2", "run()"), ended("exec-9", code=1), scripted("call_2", "")]
-    told = read([*killed, *resumed])
-    assert [answer.call_id for answer in told.answers if answer.is_error] == ["call_2"]
-    assert len(told.calls) == 2
-
-
-def test_an_interrupted_call_may_get_its_output_after_the_turn() -> None:
-    told = read(
-        [meta(), begin(), call("1"), event("turn_aborted", reason="interrupted"), output("1", "aborted")]
-    )
-    assert [answer.is_error for answer in told.answers] == [False]
 
 
 # ── tokens ────────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.replay import EventKind, Replay, read_all
+from jobs.replay.event import EventKind
+from jobs.replay.reading import read_all
+from jobs.replay.replay import Replay
 from jobs.sources.registry import FORMATS
 from jobs.thrash.fingerprint import fingerprint
 from jobs.thrash.policy import ThrashPolicy
@@ -315,7 +317,8 @@ def test_no_damage_is_an_exception(sample: Sample, data: st.DataObject) -> None:
         assert_sound(read(sample, Path(folder), damage))
 
 
-PIECES = st.binary(max_size=20) | st.sampled_from(
+# A log that begins as a database does is taken for one, and named as a problem.
+PIECES = st.binary(max_size=20).filter(lambda piece: not piece.startswith(b"SQLite")) | st.sampled_from(
     [b"", b"null", b'"', b"{}", b"[", b"1e400", b"-1", b"\\ud800"]
 )
 

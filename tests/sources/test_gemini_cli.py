@@ -72,7 +72,7 @@ def line(record: Json | bytes) -> bytes:
 
 def told_by(*records: Json | bytes, reader: ChatReader | None = None) -> Told:
     """What one chat tells, read by one reader."""
-    reader = reader or ChatReader.begin("/home/op/.gemini/tmp/garden/chats/session-1.jsonl", "")
+    reader = reader or ChatReader("/home/op/.gemini/tmp/garden/chats/session-1.jsonl", "")
     told = Told()
     for record in records:
         entries = reader.read(line(record))
@@ -279,12 +279,12 @@ def test_a_call_that_only_a_rewritten_history_has_is_told() -> None:
 def test_a_history_longer_than_what_is_remembered_is_not_told_again() -> None:
     """Also not after a restart; what is new in it is told."""
     history = [message(n, call(f"c-{n}")) for n in range(1500)]
-    reader = ChatReader.begin("/tmp/garden/chats/session-1.jsonl", "")
+    reader = ChatReader("/tmp/garden/chats/session-1.jsonl", "")
     assert len(told_by(header(), *history, reader=reader).calls) == 1500
     again = told_by(rewrite(*history, message(1500, call("new"))), reader=reader)
     assert [call.call_id for call in again.calls] == ["new"]
     assert len(again.usages) == 1
-    restarted = ChatReader.begin("/tmp/garden/chats/session-1.jsonl", reader.state())
+    restarted = ChatReader("/tmp/garden/chats/session-1.jsonl", reader.state())
     assert told_by(rewrite(*history), rewrite(*history[:700]), reader=restarted) == Told()
 
 
@@ -306,7 +306,7 @@ def test_a_history_told_for_the_first_time_is_told_whole() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    reader = ChatReader.begin("/tmp/garden/chats/session-1.jsonl", "")
+    reader = ChatReader("/tmp/garden/chats/session-1.jsonl", "")
     told_by(header("s" * 10_000), reader=reader)
     for n in range(3000):
         told_by(message(n, call(f"{n}" * 1000, result=None, status="executing")), reader=reader)
@@ -333,10 +333,10 @@ def test_a_result_that_comes_again_as_a_users_message_is_no_second_call() -> Non
 def test_a_call_still_running_has_its_answer_later() -> None:
     """Today's releases write a call when it has ended; another one may not wait."""
     running = call("a", status="executing", result=None)
-    reader = ChatReader.begin("/tmp/garden/chats/session-1.jsonl", "")
+    reader = ChatReader("/tmp/garden/chats/session-1.jsonl", "")
     told = told_by(header(), message(1, running), message(1, running), reader=reader)
     assert (len(told.calls), len(told.answers)) == (1, 0)
-    restarted = ChatReader.begin("/tmp/garden/chats/session-1.jsonl", reader.state())
+    restarted = ChatReader("/tmp/garden/chats/session-1.jsonl", reader.state())
     told = told_by(message(1, call("a")), message(1, call("a")), reader=restarted)
     assert (len(told.calls), len(told.answers)) == (0, 1)
 
@@ -536,7 +536,7 @@ def test_a_name_of_any_length_is_cut() -> None:
     ],
 )
 def test_the_agent_is_the_project_that_the_path_names(path: str, agent: str, parent: str | None) -> None:
-    (told_call,) = told_by(message(1, call("a")), reader=ChatReader.begin(path, "")).calls
+    (told_call,) = told_by(message(1, call("a")), reader=ChatReader(path, "")).calls
     assert told_call.agent.startswith(agent)
     assert len(told_call.agent) <= 200
     assert told_call.parent == parent
@@ -547,7 +547,7 @@ def test_the_agent_is_the_project_that_the_path_names(path: str, agent: str, par
     "state", ["{", "[]", "7", '{"told":7}', '{"newest":"late"}', "\udcff", "[" * 100_000]
 )
 def test_a_state_that_is_none_is_none(state: str) -> None:
-    reader = ChatReader.begin("/tmp/garden/chats/session-1.jsonl", state)
+    reader = ChatReader("/tmp/garden/chats/session-1.jsonl", state)
     assert len(told_by(header(), message(1, call("a")), reader=reader).calls) == 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.sources.given import Log, find_logs
-from jobs.watchlist import AUTO
+from jobs.watchlist.sources import AUTO
 from tests.fakes import NOON
 
 GATEWAY = '{"ts":1767225600,"agentId":"main","tool":"exec","args":{}}\n'
@@ -57,6 +57,48 @@ def test_all_files_of_a_folder_are_sorted_by_format_and_time(given: str, folder:
         ("codex", ["c.jsonl"]),
     ]
     assert problems == []
+
+
+def test_hidden_folders_are_looked_into(folder: Path) -> None:
+    """Agents keep their logs there. Links to folders are not followed, and pipes are no files."""
+    hidden = folder / ".codex" / "sessions" / ".old"
+    hidden.mkdir(parents=True)
+    (hidden / "rollout.jsonl").write_text(CODEX)
+    os.utime(hidden / "rollout.jsonl", (NOON + 9, NOON + 9))
+    (folder / "loop").symlink_to(folder)
+    (folder / "lost.jsonl").symlink_to("nowhere")
+    os.mkfifo(hidden / "pipe")
+    logs, problems = found(".", folder)
+    assert logs[1] == ("codex", ["./c.jsonl", "./.codex/sessions/.old/rollout.jsonl"])
+    assert problems == []
+    assert found(".codex", folder) == ([("codex", [".codex/sessions/.old/rollout.jsonl"])], [])
+
+
+@pytest.mark.parametrize("given", [".", "./"])
+def test_in_a_hidden_folder_only_what_is_named_like_an_agents_log_is_opened(
+    given: str, tmp_path: Path
+) -> None:
+    """Caches and browsers lie there, too. A folder that is given is looked at whole, hidden or not."""
+    (tmp_path / ".browser").mkdir()
+    (tmp_path / ".browser" / "history").write_text("{}\n")
+    (tmp_path / ".browser" / "log.jsonl.1").write_text(GATEWAY)
+    for name in (".browser/cookies.db", ".local/share/opencode/opencode.db"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(tmp_path / name)) as database:
+            database.execute("CREATE TABLE something (x)")
+    left_out = ".local/share/opencode/opencode.db is left out: its format is not known."
+    assert found(given, tmp_path) == ([("gateway", ["./.browser/log.jsonl.1"])], [f"./{left_out}"])
+    assert set(found(".browser", tmp_path)[1]) == {
+        f".browser/{name} is left out: its format is not known." for name in ("history", "cookies.db")
+    }
+
+
+def test_a_large_hole_among_logs_is_named(folder: Path) -> None:
+    """A file that has no line yet is not, unless it is too long for one."""
+    (folder / "new.jsonl").write_text('{"ts"')
+    with (folder / "hole.jsonl").open("wb") as file:
+        file.truncate(1 << 40)
+    assert found(".", folder)[1] == ["./hole.jsonl is left out: its format is not known."]
 
 
 def test_only_what_looks_like_a_log_is_named_as_left_out(folder: Path) -> None:

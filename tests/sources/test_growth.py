@@ -3,6 +3,7 @@
 import os
 import tempfile
 import tracemalloc
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -217,10 +218,35 @@ def test_a_hole_of_a_terabyte_keeps_no_other_file_waiting(tmp_path: Path, conten
     (tmp_path / "log.jsonl").write_bytes(lines(2))
     following = reader(tmp_path / "*.jsonl", ReadLimits(look=20 * MIB))
     assert following.look() == ([1, 2] if content else [2])
-    offset = following.cursors[str(hole)].offset
-    assert 20 * MIB <= offset < 22 * MIB
-    following.look()
-    assert following.cursors[str(hole)].offset >= offset + 20 * MIB
+    assert following.cursors[str(hole)].offset == 1 << 40
+    append(hole, b"\n" + line(3))
+    assert following.look() == [3]
+
+
+@pytest.mark.parametrize("content", [b"", line(1)], ids=["from its start", "after a line"])
+def test_zeros_that_were_written_keep_no_other_file_waiting(tmp_path: Path, content: bytes) -> None:
+    """They take as long to read as anything."""
+    zeros = tmp_path / "zeros.jsonl"
+    zeros.write_bytes(content + bytes(9 * MIB) + b"\n" + line(3))
+    (tmp_path / "log.jsonl").write_bytes(lines(2))
+    following = reader(tmp_path / "*.jsonl", ReadLimits(longest_line=MIB, look=4 * MIB))
+    assert following.look() == ([1, 2] if content else [2])
+    offset = following.cursors[str(zeros)].offset
+    assert 4 * MIB <= offset < 6 * MIB
+    assert following.look() == []
+    assert following.look() == [3]
+
+
+def test_a_hole_between_lines_is_passed_wherever_a_look_ends(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(line(1) + b'{"begun')
+    following = reader(log, ReadLimits(longest_line=MIB, look=1))
+    assert following.look() == [1]
+    os.truncate(log, 1 << 40)
+    append(log, b"\n" + line(2))
+    read = list(chain.from_iterable(following.look() for _ in range(20)))
+    assert (read, following.is_behind) == ([2], False)
+    assert following.cursors[str(log)].unreadable == 1
 
 
 @pytest.mark.parametrize("torn_at", [0, 10, 700], ids=["a line", "a line's end", "a long line's end"])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.sources.opencode import Session
+from jobs.sources.opencode_events import Session
 from jobs.thrash.call import Answer, Entry, Usage
 from tests.sources.contract import SHARED, Follower, Told, read_at_once
 from tests.sources.databases import OpenCode, Row, opencode_rows, rows_of
@@ -214,14 +214,90 @@ def test_malformed_rows_are_counted_and_other_types_passed_over(tmp_path: Path) 
     writer.close()
 
 
-def test_a_database_without_events_is_a_problem(tmp_path: Path) -> None:
-    """Older releases have none."""
+def test_a_database_of_another_program_is_a_problem(tmp_path: Path) -> None:
     database = sqlite3.connect(tmp_path / "opencode.db")
-    database.execute("CREATE TABLE part (id, data)")
+    database.execute("CREATE TABLE note (id, data)")
     database.close()
     source = Follower(format="opencode", pattern=str(tmp_path / "opencode.db")).source()
     assert list(source.read_new({}, now=0)) == []
-    assert source.problems() == (f"{tmp_path}/opencode.db cannot be read: it has no table event.",)
+    assert source.problems() == (f"{tmp_path}/opencode.db cannot be read: it has no table event or part.",)
+
+
+# ── databases without events ──────────────────────────────────────────────────────────────────────
+
+PARTS_ALONE = """
+    DROP TABLE event;
+    CREATE TABLE message (id TEXT PRIMARY KEY, session_id TEXT, data TEXT);
+    CREATE TABLE part (
+        id TEXT PRIMARY KEY, message_id TEXT, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT
+    );
+"""
+
+
+def sample_of_parts(path: Path) -> OpenCode:
+    writer = sample(path)
+    writer.database.executescript(PARTS_ALONE)
+    message = {"role": "assistant", "modelID": "m"}
+    writer.run("INSERT INTO message VALUES ('msg_1', ?, ?)", MAIN, json.dumps(message))
+    return writer
+
+
+def change(writer: OpenCode, part: str, at: int, event: bytes | str) -> None:
+    """Write a part, or write it anew, at a time after the start in ms."""
+    data = event if isinstance(event, str) else json.dumps(json.loads(event)["part"] | {"id": None})
+    values = (f"prt_{part}", MAIN, TIME, TIME + at, data)
+    writer.run("INSERT OR REPLACE INTO part VALUES (?, 'msg_1', ?, ?, ?, CAST(? AS TEXT))", *values)
+
+
+def test_parts_that_are_changed_in_place_are_told_as_they_change(tmp_path: Path) -> None:
+    """A call when it has its input, its answer when it has ended, however often one looks."""
+    writer = sample_of_parts(tmp_path / "opencode.db")
+    follower = Follower(format="opencode", pattern=str(writer.path))
+    told = []
+    for at, status in enumerate(("pending", "running", "running", "completed", "completed")):
+        change(writer, "1", at, tool(status))
+        follower.look()
+        told.append((len(follower.told.calls), len(follower.told.answers)))
+    assert told == [(0, 0), (1, 0), (1, 0), (1, 1), (1, 1)]
+    writer.close()
+
+
+def test_parts_changed_at_the_same_time_are_all_told(tmp_path: Path) -> None:
+    writer = sample_of_parts(tmp_path / "opencode.db")
+    for number in range(300):
+        change(writer, f"{number}", 7, tool("running", output="x" * 3000))
+    assert len(read_at_once("opencode", writer.path).calls) == 300
+    writer.close()
+
+
+def test_the_use_of_a_step_has_its_messages_model(tmp_path: Path) -> None:
+    writer = sample_of_parts(tmp_path / "opencode.db")
+    change(writer, "1", 1, event(type="step-finish", cost=0.5, tokens={"input": 100}))
+    (usage,) = read_at_once("opencode", writer.path).usages
+    assert (usage.model, usage.input, usage.cost, usage.ts) == ("m", 100, 0.5, TIME / 1000)
+    writer.close()
+
+
+def test_parts_that_are_no_json_are_counted(tmp_path: Path) -> None:
+    writer = sample_of_parts(tmp_path / "opencode.db")
+    writer.run("UPDATE message SET data = 'no json'")
+    change(writer, "1", 1, "no json")
+    change(writer, "2", 2, tool("running"))
+    told = read_at_once("opencode", writer.path)
+    assert (len(told.calls), told.unreadable) == (1, 1)
+    writer.close()
+
+
+@with_real_logs
+def test_real_parts_tell_what_events_do(tmp_path: Path) -> None:
+    path = tmp_path / "opencode.db"
+    path.write_bytes(REAL_DATABASE.read_bytes())
+    database = sqlite3.connect(path)
+    database.execute("DROP TABLE event")
+    database.close()
+    whole, told = read_at_once("opencode", REAL_DATABASE), read_at_once("opencode", path)
+    assert read_at_once("auto", path).in_any_order() == told.in_any_order()
+    assert told.in_any_order() == whole.in_any_order()
 
 
 # ── what opencode has really written ──────────────────────────────────────────────────────────────
@@ -252,7 +328,7 @@ PARTS = "SELECT data FROM part WHERE session_id = ?"
 
 @with_real_logs
 def test_a_real_database_growing(tmp_path: Path) -> None:
-    """As its program writes it, a row at a time, with a look after every seventh."""
+    """As its program writes it, a row at a time, with a look after every fiftieth or so."""
     writer = OpenCode(tmp_path / "opencode.db")
     for values in rows_of(REAL_DATABASE, "SELECT id, parent_id, directory, title FROM session"):
         writer.run("INSERT INTO session VALUES (?, ?, ?, ?, 0)", *values)
@@ -262,7 +338,7 @@ def test_a_real_database_growing(tmp_path: Path) -> None:
         for number, (name, seq, data, kind) in enumerate(rows_of(REAL_DATABASE, sql))
     ]
     follower = Follower(format="opencode", pattern=str(writer.path))
-    for start, stop in pairwise([*range(0, len(rows), 7), len(rows)]):
+    for start, stop in pairwise([*range(0, len(rows), 49), len(rows)]):
         for row in rows[start:stop]:
             writer.add(row)
         follower.look()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sources.pattern import could_match, find_files
+from jobs.sources.pattern import could_match, find_files, matches
 
 FILES = [
     "a.jsonl",
@@ -57,6 +57,9 @@ def test_a_pattern_finds_what_a_shell_would(tree: Path, pattern: str, expected: 
     assert found == {f"{tree}/{name}" for name in expected}
     assert problems == []
     assert all(could_match(path, f"{tree}/{pattern.replace('//', '/')}") for path in found)
+    assert [name for name in sorted(FILES) if matches(f"{tree}/{name}", f"{tree}/{pattern}")] == sorted(
+        expected
+    )
 
 
 def test_a_path_without_wildcards_is_found_before_it_is_there(tmp_path: Path) -> None:

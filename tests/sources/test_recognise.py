@@ -1,6 +1,7 @@
 """A log's format is told by how it begins."""
 
 import sqlite3
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -9,10 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.sources.recognise import Formats, Unknown, recognise
+from jobs.sources import recognise as recognising
+from jobs.sources.recognise import Formats, Unknown
 from jobs.sources.registry import FORMATS
+from jobs.sources.sqlite_process import TableReader
 from tests.sources.contract import NO_LOGS, SHARED
-from tests.sources.databases import OpenClaw, OpenCode
+from tests.sources.databases import OpenClaw, OpenCode, locked
 
 BEGINNINGS = {
     "gateway": ['{"ts":1767225600,"agentId":"main","tool":"exec","args":{}}'],
@@ -45,6 +48,11 @@ FOREIGN = (
     "*/README.md",
     "*/labels.json",
 )
+
+
+def recognise(path: str, formats: Formats) -> str | Unknown:
+    with TableReader() as tables:
+        return recognising.recognise(path, formats, tables)
 
 
 def format_of(path: str, formats: Formats) -> str | None:
@@ -120,6 +128,14 @@ def test_no_record_is_an_error(record: dict[str, object]) -> None:
     """Whatever its fields hold."""
     for form in FORMATS.values():
         form.is_record(record)
+
+
+def test_logs_of_pi_are_not_openclaws(tmp_path: Path) -> None:
+    """OpenClaw is built on it, and its records begin alike: only the name tells."""
+    path = Path(made_of(BEGINNINGS["openclaw"], tmp_path))
+    assert recognise(str(path), FORMATS) == "openclaw"
+    path = path.rename(tmp_path / "2026-11-30T09-03-39-565Z_5f0f6d0e-0000-4000-8000-000000000001.jsonl")
+    assert recognise(str(path), FORMATS) is Unknown.RECORDS
 
 
 # ── logs as they are ──────────────────────────────────────────────────────────────────────────────
@@ -216,6 +232,16 @@ def test_a_database_that_is_locked_is_no_other_database(tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("CREATE TABLE event (id)")
-        database.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(OSError, match="locked"):
-            recognise(str(path), FORMATS)
+    with locked(path), pytest.raises(OSError, match="locked"):
+        recognise(str(path), FORMATS)
+
+
+def test_a_database_whose_reader_is_lost_is_no_other_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it is cannot be said now, either."""
+    path = tmp_path / "agent.db"
+    OpenCode(path).close()
+    monkeypatch.setattr(sys, "executable", "/nothing")
+    with pytest.raises(OSError, match="its reader cannot be started"):
+        recognise(str(path), FORMATS)

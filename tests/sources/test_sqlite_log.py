@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,12 +14,14 @@ import zstandard
 
 from jobs.ports import Cursor
 from jobs.sources import sqlite_rows
-from jobs.sources.openclaw import Tables, Transcript
+from jobs.sources.openclaw_tables import Tables
 from jobs.sources.sqlite_log import Databases
-from jobs.sources.sqlite_rows import RowLimits
+from jobs.sources.sqlite_look import look
+from jobs.sources.sqlite_talk import Look, Problem, Told
+from jobs.sources.table_format import RowLimits
 from jobs.thrash.call import LoggedCall
 from tests.sources.contract import Follower, read_at_once
-from tests.sources.databases import OpenClaw, OpenCode, Row, openclaw_rows
+from tests.sources.databases import OpenClaw, OpenCode, Row, locked, openclaw_rows
 
 START = 1_796_000_000
 NOBODY = 65534
@@ -75,6 +78,12 @@ def problems(pattern: Path, format_name: str = "openclaw") -> str:
     return "\n".join(source.problems())
 
 
+def looked_at(path: Path, state: str | None = None) -> list[Told | Problem]:
+    """What the process that reads databases would answer, asked within this one."""
+    request = Look(path=str(path), formats=(), state=state, now=0, limits=RowLimits())
+    return list(look(request, [Tables()]))
+
+
 def test_what_is_not_committed_is_not_there_yet(writer: OpenClaw, follower: Follower) -> None:
     """A writer in the midst of its transaction neither hides what was committed nor shows what was not."""
     writer.add(call("s-1", 0, 1000))
@@ -99,13 +108,15 @@ def test_nothing_is_written_to_a_database(writer: OpenClaw, follower: Follower) 
     assert (writer.path.read_bytes(), beside.read_bytes()) == before
 
 
-def test_an_unchanged_database_is_not_opened(writer: OpenClaw, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_for_an_unchanged_database_no_process_is_started(
+    writer: OpenClaw, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writer.add(call("s-1", 0, 1000))
     source = Follower(format="openclaw", pattern=str(writer.path)).source()
     (batch,) = source.read_new({}, now=NOW * 2)
-    monkeypatch.setattr(sqlite3, "connect", None)
+    monkeypatch.setattr(sys, "executable", "/nothing")
     (again,) = source.read_new({batch.path: batch.cursor}, now=NOW * 2 + 60)
-    assert again.calls == []
+    assert not again.calls
     assert again.cursor == msgspec.structs.replace(batch.cursor, read_at=NOW * 2 + 60)
 
 
@@ -125,11 +136,10 @@ def test_a_locked_database_is_a_problem_for_as_long(tmp_path: Path) -> None:
     writer = OpenClaw(path)
     writer.run("PRAGMA journal_mode = DELETE")
     writer.add(call("s-1", 0, 1000))
-    writer.run("BEGIN EXCLUSIVE")
-    assert problems(path) == f"{path} cannot be read: database is locked."
-    writer.run("ROLLBACK")
-    assert len(read_at_once("openclaw", path).calls) == 1
     writer.close()
+    with locked(path):
+        assert problems(path) == f"{path} cannot be read: database is locked."
+    assert len(read_at_once("openclaw", path).calls) == 1
 
 
 @pytest.mark.parametrize("format_name", ["openclaw", "opencode"])
@@ -212,10 +222,15 @@ def test_where_nothing_can_be_created_a_database_that_nobody_writes_to_is_read()
         content = beside.read_bytes()
         writer.close()
         with may_not_write_to(Path(folder)):
-            assert len(read_at_once("openclaw", writer.path).calls) == 1
+            (told,) = looked_at(writer.path)
+        assert isinstance(told, Told)
+        assert len(told.calls) == 1
         beside.write_bytes(content)
         with may_not_write_to(Path(folder)):
-            assert problems(writer.path) == f"{writer.path} cannot be read: unable to open database file."
+            refused = looked_at(writer.path)
+        assert refused == [
+            Problem(text=f"{writer.path} cannot be read: unable to open database file."),
+        ]
 
 
 def test_a_moved_database_is_read_on(writer: OpenClaw, follower: Follower, tmp_path: Path) -> None:
@@ -303,8 +318,9 @@ def test_only_what_is_new_is_looked_at(writer: OpenClaw, follower: Follower) -> 
     writer.add(call("s-1", 1, 2000))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sqlite_rows, "_connected", traced)
-        follower.look()
-    assert times(follower.told.calls[5:]) == [2000]
+        (told,) = looked_at(writer.path, cursor_of(follower).state)
+    assert isinstance(told, Told)
+    assert times(told.calls) == [2000]
     assert not [sql for sql in statements if "RECURSIVE" in sql]
     assert len(statements) < 12
 
@@ -316,7 +332,7 @@ def test_a_state_that_is_lost_tells_nothing_twice(writer: OpenClaw, state: str) 
     for session in range(300):
         writer.add(call(f"s-{session}", 0, 1000 + session))
     *_, batch = source.read_new({}, now=NOW)
-    cursor = msgspec.structs.replace(batch.cursor, state=state)
+    cursor = msgspec.structs.replace(batch.cursor, state=state, tail="")
     *_, batch = source.read_new({batch.path: cursor}, now=NOW)
     assert batch.calls == []
     assert source.problems() == (
@@ -386,29 +402,6 @@ def test_a_database_that_takes_too_long_is_left_for_the_next_look(writer: OpenCl
             else (f"{writer.path} takes too long to read: the rest of it is left for the next look.",)
         )
     assert told == [1000 + seq for seq in range(3000)]
-
-
-def test_one_database_never_keeps_the_others_from_being_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever goes wrong with it is a problem."""
-    for name in ("a", "b", "c"):
-        writer = OpenClaw(tmp_path / f"{name}.sqlite")
-        writer.add(call(f"s-{name}", 0, 1000))
-        writer.close()
-    reader = Tables.reader
-
-    def failing(
-        tables: Tables, database: sqlite3.Connection, path: str, session: str, state: str
-    ) -> Transcript:
-        if session == "s-b":
-            raise ValueError("no such luck")
-        return reader(tables, database, path, session, state)
-
-    monkeypatch.setattr(Tables, "reader", failing)
-    source = Follower(format="openclaw", pattern=f"{tmp_path}/*.sqlite").source()
-    assert sum(len(batch.calls) for batch in source.read_new({}, now=0)) == 2
-    assert source.problems() == (f"{tmp_path}/b.sqlite cannot be read: no such luck.",)
 
 
 def test_a_row_too_long_behind_one_of_another_type_is_skipped(tmp_path: Path) -> None:

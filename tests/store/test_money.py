@@ -10,6 +10,7 @@ import pytest
 
 from jobs.alert.notice import AnyNotice, BackNotice, IncidentNotice, Outlook, StopNotice
 from jobs.store.database import FILE_NAME, open_database
+from jobs.thrash.beside import Beside, Used
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import MOST
 from jobs.thrash.session import count_in
@@ -62,7 +63,12 @@ async def test_rows_from_before_have_no_money(tmp_path: Path) -> None:
         (9, None),
     ]
     assert (incident.tokens, incident.tokens_before) == (21, 9)
-    assert (incident.cost, incident.cost_before, incident.currency) == (None, None, None)
+    assert (incident.cost, incident.cost_before, incident.currency, incident.unpriced) == (
+        None,
+        None,
+        None,
+        0,
+    )
 
 
 async def test_such_a_database_counts_money_from_then_on(tmp_path: Path) -> None:
@@ -72,9 +78,9 @@ async def test_such_a_database_counts_money_from_then_on(tmp_path: Path) -> None
         incident = await store.reading.incidents.get(1)
         assert session is not None
         assert incident is not None
-        paid = replace(incident, cost_before=1, cost=MOST, currency="EUR")
+        paid = replace(incident, cost_before=1, cost=MOST, currency="EUR", unpriced=30)
         async with store.transaction() as tables:
-            await tables.sessions.save(count_in(session, 0, 0, 5, "EUR"))
+            await tables.sessions.save(count_in(session, 0, Beside(Used(cost=5)), "EUR"))
             await tables.incidents.save(paid)
     async with open_database(tmp_path) as store:
         assert await store.reading.incidents.get(1) == paid
@@ -111,6 +117,7 @@ def test_a_message_queued_before_can_still_be_sent(notice: AnyNotice) -> None:
     queued = msgspec.json.encode(notice)
     for name in ("cost_before", "cost", "currency", "starter"):
         queued = queued.replace(f',"{name}":null'.encode(), b"")
+    queued = queued.replace(b',"unpriced":0', b"")
     assert b"cost" not in queued
     assert b"starter" not in queued
     assert msgspec.json.decode(queued, type=AnyNotice) == notice

@@ -46,6 +46,32 @@ def test_tokens_that_are_told_with_a_call_are_not_told_twice_but_their_money_is_
     assert told(usage(1, has_call=True), usage(2), prices=PRICES).total == Used(1, 2 * UNIT)
 
 
+def test_tokens_without_a_price_are_known_to_be_missing_in_the_money() -> None:
+    """Told with a call or without."""
+    used = told(usage(1, 10, has_call=True), usage(2, 20)).total
+    assert used == Used(20, None, 30)
+    assert used.more(Used(1, 2, 3)) == Used(21, 2, 33)
+
+
+def test_what_was_told_under_the_newest_time_is_known_apart() -> None:
+    """The calls of that time may come in a later look."""
+    assert told(usage(1, 10), usage(2, 200), usage(2, 3000)).newest == (NOON + 2, Used(3200, None, 3200))
+    assert Beside().newest is None
+    assert Used(5, 7, 9).less(Used(1, 2, 3)) == Used(4, 5, 6)
+    assert Used(5, 7).less(Used(5)) == Used(0, 7)
+
+
+def test_a_call_that_comes_in_a_later_look_than_its_answer_was_told_does_not_follow_it() -> None:
+    """Whichever other calls come with it."""
+    known = count_in(
+        take_in(None, "agents", heard(call(NOON)), ThrashPolicy(), NOON)[0], 0, told(usage(5, 10))
+    )
+    known, _ = take_in(known, "agents", heard(*calls_at([5, 5, 6])), ThrashPolicy(), NOON)
+    assert [each.tokens_before for each in known.memory.recent] == [None, 0, 0, 10]
+    known = count_in(known, 1, Beside())
+    assert known.memory.newest == (NOON + 5, Used(10, None, 10))
+
+
 def test_nothing_told_is_nothing_used() -> None:
     assert Beside().before(calls_at([0, 1])) == [NOTHING_USED, NOTHING_USED]
     assert Beside().total == NOTHING_USED
@@ -86,7 +112,9 @@ def test_what_a_call_remembers_is_the_sessions_total_until_then(
     used_at: list[int], called_at: list[int], own: int
 ) -> None:
     """Of all that was told beside the calls, and of the calls before it."""
-    known = count_in(take_in(None, "agents", heard(call(NOON - 1, tokens=7)), ThrashPolicy(), NOON)[0], 0, 5)
+    known = count_in(
+        take_in(None, "agents", heard(call(NOON - 1, tokens=7)), ThrashPolicy(), NOON)[0], 0, Beside(Used(5))
+    )
     beside = told(*(usage(at) for at in used_at), prices=PRICES)
     calls = [call(NOON + at, tokens=own) for at in sorted(called_at)]
     session, _ = take_in(known, "agents", heard(*calls, beside=beside), ThrashPolicy(), NOON)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from jobs.thrash.assess import assess
+from jobs.thrash.beside import Beside, Used
 from jobs.thrash.call import ToolCall
 from jobs.thrash.finding import Finding
 from jobs.thrash.heard import Heard
@@ -26,7 +27,7 @@ def circles(at: float, calls: int = 10) -> Heard:
 
 def look(known: Session | None, calls: Heard, cost: int | None) -> tuple[Session, Finding | None]:
     session, finding = take_in(known, "gateway", calls, POLICY, NOON)
-    return count_in(session, 0, 0, cost, "EUR"), finding
+    return count_in(session, 0, Beside(Used(cost=cost)), "EUR"), finding
 
 
 def test_money_is_unknown_until_some_is_told() -> None:
@@ -78,9 +79,21 @@ def test_money_told_for_the_first_time_during_an_incident_is_all_of_it() -> None
     assert (opened.cost_before, opened.cost) == (None, 6)
 
 
+def test_an_incident_knows_whether_its_money_may_leave_some_out() -> None:
+    """Once tokens of its session had no price."""
+    session, finding = look(None, circles(NOON), 6)
+    session = count_in(session, 0, Beside(Used(unpriced=30)))
+    session = count_in(session, 0, Beside(Used(cost=4, unpriced=20)), "EUR")
+    opened = assess(
+        subject_of(session), Look(new_calls=10, pid=None, finding=finding), None, POLICY, NOON
+    ).current
+    assert opened is not None
+    assert (opened.cost, opened.unpriced, opened.currency) == (10, 50, "EUR")
+
+
 def test_what_a_model_used_before_the_first_call_is_the_sessions() -> None:
     """It is nobody's conversation to speak of until a call names agent, parent and time."""
-    silent = count_in(without_calls("gateway", "s-1", NOON - 50), 1, 30, 7, "USD")
+    silent = count_in(without_calls("gateway", "s-1", NOON - 50), 1, Beside(Used(30, 7)), "USD")
     assert (silent.agent, silent.seen_at) == ("s-1", 0)
     first = call(NOON, agent="coder", tokens=12)
     session, _ = take_in(replace(silent, id=4), "gateway", heard(first), POLICY, NOON + 1)

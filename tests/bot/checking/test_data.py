@@ -54,6 +54,17 @@ def test_a_directory_that_is_not_there_yet_can_be_made(folder: Path) -> None:
     assert not (folder / "a").exists()
 
 
+def test_a_relative_directory_is_none_that_a_hook_finds(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs where the agent works."""
+    assert not [finding for finding in look(folder) if finding.subject == "hooks"]
+    monkeypatch.chdir(folder)
+    found = about("hooks", look(Path("data")))
+    assert (found.level, found.says.startswith("data counts from")) == (Level.WARNING, True)
+    assert "LOOPWARDEN_DATA_DIR" in found.mend
+
+
 @pytest.mark.parametrize("name", ["data", "data/deeper"])
 def test_a_directory_that_this_user_may_not_use_is_an_error(folder: Path, name: str) -> None:
     data = folder / "data"

@@ -11,7 +11,7 @@ import pytest
 from bot.checking.finding import Finding, Level
 from bot.checking.killers import check_killer
 from bot.clock import SystemClock
-from jobs.watchlist import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
 from tests.bot.checking.conftest import NOBODY, as_anyone, start_agent
 
 Spawn = Callable[..., "subprocess.Popen[bytes]"]

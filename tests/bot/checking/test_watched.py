@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.checking.finding import Finding, Level
-from bot.checking.watched import check_source, read_for_check
+from bot.checking.watched import check_overlaps, check_source, read_for_check
 from jobs.thrash.policy import OnDetection
 from tests.bot.checking.conftest import as_anyone
 from tests.fakes import NOON
@@ -241,3 +241,31 @@ def test_a_hook_names_the_process_that_a_log_does_not(folder: Path, has_hook: bo
     assert [finding.mend.partition(",")[0] for finding in found if finding.level is Level.ERROR] == (
         [] if has_hook else ["let the agents' program call `loopwarden hook`"]
     )
+
+
+def overlaps(folder: Path, *entries: tuple[str, str, str]) -> list[Finding]:
+    file = folder / "loopwarden.toml"
+    entry = '[[sources]]\nname = "{}"\nformat = "{}"\npath = "{}"\n'
+    file.write_text("".join(entry.format(*each) for each in entries))
+    read, finding = read_for_check(file)
+    assert read is not None, finding
+    return list(check_overlaps(read))
+
+
+def test_entries_that_find_the_same_files_are_both_named(folder: Path) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        (folder / name).write_text(calls("x"))
+    [found] = overlaps(
+        folder, ("one", "gateway", "a*"), ("two", "auto", "*.jsonl"), ("three", "gateway", "none/*")
+    )
+    assert found.level is Level.WARNING
+    assert (found.subject, found.says) == (
+        "source two",
+        "source one finds 1 file of it, too, and comes first: there they are read",
+    )
+    assert found.mend == "narrow the `path` of one or of two, or take one of them out"
+
+
+def test_entries_of_different_formats_may_find_the_same_files(folder: Path) -> None:
+    (folder / "a.jsonl").write_text(calls("x"))
+    assert overlaps(folder, ("one", "gateway", "*.jsonl"), ("two", "codex", "*.jsonl")) == []

@@ -1,0 +1,96 @@
+"""TOML tables -> typed entries, and what is checked in every kind of them."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+from jobs.thrash.policy import OnDetection
+from jobs.watchlist.error import WatchlistError, key_of, listed, unknown
+
+_Spec = TypeVar("_Spec", bound=msgspec.Struct)
+_MISSING: Final = re.compile(r"Object missing required field `(?P<field>\w+)`")
+
+
+def convert(entry: object, spec: type[_Spec], place: str) -> _Spec:
+    known = spec.__struct_fields__
+    if spec.__struct_config__.tag_field:
+        known = (spec.__struct_config__.tag_field, *known)
+    check_keys(table_of(entry, place), known, place, "key")
+    try:
+        return msgspec.convert(entry, spec)
+    except msgspec.ValidationError as error:
+        # Without the cause: its message may hold the value, and a traceback would print it.
+        raise WatchlistError(_conversion_error(str(error), place)) from None
+
+
+def _conversion_error(message: str, place: str) -> str:
+    if missing := _MISSING.fullmatch(message):
+        return f"{place}.{missing['field']}: missing"
+    # From the right: an echoed value may hold the separator, a path of known fields never does.
+    what, _, path = message.rpartition(" - at `$")
+    return f"{place}{path.rstrip('`')}: {_reworded(what)}"
+
+
+def _reworded(what: str) -> str:
+    if what.startswith("Expected "):
+        return (
+            what.replace("Expected", "expected")
+            .replace("`", "")
+            .replace(" | null", "")
+            .replace("object", "table")
+        )
+    if what.startswith("Invalid enum value"):
+        return f"expected one of: {listed(OnDetection)}"
+    return "out of range"
+
+
+def table_of(entry: object, place: str) -> dict[str, object]:
+    if not isinstance(entry, dict):
+        raise WatchlistError(f"{place}: expected table, got {type_of(entry)}")
+    return entry
+
+
+def type_of(value: object) -> str:
+    match value:
+        case dict():
+            return "table"
+        case list():
+            return "array"
+        case _:
+            return type(value).__name__
+
+
+def absolute(text: str, folder: Path, place: str, escape: Callable[[str], str]) -> str:
+    """Return the path with `~` expanded and relative to `folder`; what is put in front of `text` is escaped."""
+    check_text(text, place)
+    if not text.startswith("~"):
+        return str(Path(escape(str(folder.absolute()))) / text)
+    user, slash, rest = text.partition("/")
+    try:
+        return escape(str(Path(user).expanduser())) + slash + rest
+    except RuntimeError:
+        raise WatchlistError(f"{place}: no home folder is known for what follows ~") from None
+
+
+def check_keys(table: Mapping[str, object], known: Collection[str], place: str, what: str) -> None:
+    for key in table:
+        if key not in known:
+            where = f"{place}.{key_of(key)}" if place else key_of(key)
+            raise WatchlistError(f"{where}: {unknown(f'unknown {what}', key, known)}")
+
+
+def check_name(name: str, place: str) -> None:
+    if not name:
+        raise WatchlistError(f"{place}: must not be empty")
+    if not name.isprintable():
+        raise WatchlistError(f"{place}: must not hold control or invisible characters")
+
+
+def check_text(text: str, place: str) -> None:
+    if not text:
+        raise WatchlistError(f"{place}: must not be empty")
+    if "\0" in text:
+        raise WatchlistError(f"{place}: must not hold a NUL character")
