@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -73,9 +74,10 @@ def _in_file(path: Path, lines: Iterator[bytes]) -> list[bytes]:
     return records
 
 
-def _in_openclaw(path: Path, lines: Iterator[bytes]) -> list[bytes]:
+def _in_openclaw(path: Path, lines: Iterator[bytes], packed_from: int = 1500) -> list[bytes]:
+    """OpenClaw packs what is long and shrinks well: in its own logs no row below 1,500 bytes, and one in four."""
     records = [line.rstrip() for line in up_to(_SIZE, lines)]
-    writer = OpenClaw(path)
+    writer = OpenClaw(path, packed_from=packed_from)
     writer.session(_SESSION, "agent:main:main")
     _fill(writer, (Row(_SESSION, number, record) for number, record in enumerate(records)))
     return records
@@ -122,6 +124,7 @@ _LOGS: Final[Sequence[tuple[str, str, _Written, Callable[[], Iterator[bytes]]]]]
     ("gemini-cli", "", _in_file, _Sample("gemini-cli/calls.jsonl", 1, slice(4, 9), {}).lines),
     ("openclaw", " (files)", _in_file, _OPENCLAW.lines),
     ("openclaw", " (database)", _in_openclaw, _OPENCLAW.lines),
+    ("openclaw", " (every row packed)", partial(_in_openclaw, packed_from=0), _OPENCLAW.lines),
     ("opencode", "", _in_opencode, _Sample("opencode/events.jsonl", 2, slice(2, 9), {}).lines),
 )
 

@@ -58,14 +58,18 @@ def show_sources() -> int:
 
 def _print(found: Sequence[Discovered], usual: Sequence[_Place], now: float) -> None:
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH
-    if found:
-        for line in lines_of(found, _SAMPLE, now, console.encoding):
-            console.print(line)
+    if not found:
+        sys.stdout.write(nothing_at([place.shown for place in usual], console.encoding))
+    elif console.is_terminal:
+        console.print(*lines_of(found, _SAMPLE, now, console.encoding), sep="")
         sys.stdout.write(watchlist_of(found))
     else:
-        sys.stdout.write(nothing_at([place.shown for place in usual], console.encoding))
+        # What is sent to a file is a watch list as it is.
+        console.width = _WIDTH
+        with console.capture() as table:
+            console.print(*lines_of(found, _SAMPLE, now, console.encoding), sep="")
+        sys.stdout.writelines(f"# {line}".rstrip() + "\n" for line in table.get().splitlines())
+        sys.stdout.write(watchlist_of(found))
     sys.stdout.flush()
 
 

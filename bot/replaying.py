@@ -1,8 +1,10 @@
 """`loopwarden replay`: what the rule would have made of old logs, as a table or as a JSON object a line."""
 
+import glob
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -25,7 +27,9 @@ from jobs.replay.event import Event, EventKind
 from jobs.replay.reading import read_all
 from jobs.replay.replay import Replay
 from jobs.sources.given import Log, LogFile, find_logs
+from jobs.sources.recognise import Unknown
 from jobs.sources.registry import FORMATS
+from jobs.sources.tail import Identity
 from jobs.thrash.policy import ThrashPolicy
 from jobs.thrash.price import NO_PRICES, Prices
 from jobs.watchlist.error import WatchlistError
@@ -49,7 +53,9 @@ def replay(paths: Iterable[str], format_name: str, assignments: Iterable[str], *
         raise SettingsError(f"--format {format_name}: no such format, only {', '.join((AUTO, *FORMATS))}")
     problems: list[str] = []
     playing, here = _Playing(policy=policy, prices=_prices(problems), problems=problems), str(Path.cwd())
-    logs = [log for path in dict.fromkeys(paths) for log in find_logs(path, format_name, here, problems)]
+    read = set[Identity]()
+    given = [_at_home(path) for path in paths]
+    logs = [log for path in given for log in find_logs(path, format_name, here, problems, read)]
     try:
         (_print_json if is_json else _print_table)(playing, logs)
     except BrokenPipeError:
@@ -58,6 +64,14 @@ def replay(paths: Iterable[str], format_name: str, assignments: Iterable[str], *
         return 0
     _print_notes(playing)
     return 0 if playing.files else 1
+
+
+def _at_home(path: str) -> str:
+    """Return a path with `~` expanded: a pattern stands in quotes, where no shell does that."""
+    user, slash, rest = path.partition("/")
+    home = os.path.expanduser(user) if user.startswith("~") else user  # noqa: PTH111 - Path's own raises
+    is_pattern = home != user and not os.path.lexists(f"{home}{slash}{rest}")
+    return f"{glob.escape(home) if is_pattern else home}{slash}{rest}"
 
 
 def _prices(problems: list[str]) -> Prices:
@@ -83,6 +97,8 @@ class _Playing:
     calls: int = 0
     sessions: int = 0
     unreadable: int = 0
+    foreign: Counter[tuple[str, str | Unknown]] = field(default_factory=Counter)
+    """Files without a call of the format that they were read as, by that and by what they are instead."""
     bytes_read: int = 0
     now: float = field(default_factory=lambda: SystemClock().now())
 
@@ -90,12 +106,14 @@ class _Playing:
         """Yield what would have happened; tell how many bytes have been read so far, of all logs."""
         play = Replay(source=log.format, policy=self.policy, prices=self.prices)
         for file in log.files:
-            yield from self._play_file(play, file, tell)
+            yield from self._play_file(play, log.format, file, tell)
         yield from play.end()
         self.calls += play.calls
         self.sessions += play.sessions
 
-    def _play_file(self, play: Replay, file: LogFile, tell: Callable[[int], None]) -> Iterator[Event]:
+    def _play_file(
+        self, play: Replay, format_name: str, file: LogFile, tell: Callable[[int], None]
+    ) -> Iterator[Event]:
         calls, newest, size = play.calls, None, 0
         start = self.bytes_read
         for batch in read_all(file.source, self.now):
@@ -106,8 +124,13 @@ class _Playing:
         self.bytes_read = start + file.size
         unreadable = newest.unreadable if newest else 0
         self.unreadable += unreadable
-        self.files += newest is not None and (play.calls > calls or not unreadable)
         self.problems += _problems_of(file, newest, size)
+        if newest is None:
+            return
+        if play.calls == calls and file.kind not in {format_name, Unknown.BLANK}:
+            self.foreign[format_name, file.kind] += 1
+        elif play.calls > calls or not unreadable:
+            self.files += 1
 
 
 def _problems_of(file: LogFile, newest: Cursor | None, size: int) -> Sequence[str]:
@@ -151,11 +174,18 @@ def _last_of_each(events: Iterable[Event]) -> Iterable[Event]:
 
 
 def _print_notes(playing: _Playing) -> None:
-    notes = list(dict.fromkeys(playing.problems))
+    notes = [*dict.fromkeys(playing.problems), *map(_foreign, playing.foreign, playing.foreign.values())]
     if playing.unreadable:
         notes.append(f"{plural(playing.unreadable, 'line')} could not be read.")
     for note in notes:
         sys.stderr.write(f"loopwarden: {one_line(note, _LONGEST_NOTE)}\n")
+
+
+def _foreign(formats: tuple[str, str | Unknown], files: int) -> str:
+    """Say that so many files are not what they were to be read as."""
+    asked, kind = formats
+    what = f"of format {kind}" if isinstance(kind, str) else "of no known format"
+    return f"No call of format {asked} is in {plural(files, 'file')} {what}."
 
 
 def _progress(logs: Iterable[Log], *, is_shown: bool = True) -> AbstractContextManager[Callable[[int], None]]:

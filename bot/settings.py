@@ -1,8 +1,9 @@
 """Environment, `.env` and secret files -> typed settings. The only reader of the environment."""
 
+import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Final, Self, TypeVar
 from zoneinfo import ZoneInfo
@@ -26,7 +27,6 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 from pydantic_settings import SettingsError as PydanticSettingsError
-from rapidfuzz import process
 
 from bot.data_dir import DEFAULT_DATA_DIR
 from bot.logs import LogFormat
@@ -213,7 +213,11 @@ def read(kind: type[Kind]) -> tuple[Kind | None, list[str]]:
     mistakes: list[str] = []
     settings = None
     try:
-        mistakes += [_unknown(name) for name in _given_names(folders) if name.upper() not in KNOWN_NAMES]
+        mistakes += [
+            _unknown(name, PREFIX, KNOWN_NAMES)
+            for name in _given_names(folders)
+            if name.upper() not in KNOWN_NAMES
+        ]
         settings = kind(_env_file=ENV_FILE, _secrets_dir=folders or None)
     except ValidationError as error:
         mistakes += [_mistake(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors()]
@@ -235,9 +239,7 @@ def assigned(assignments: Iterable[str]) -> ThrashSettings:
             raise SettingsError(f"{assignment}: must be {_THRASH}NAME=VALUE")
         names = [_THRASH + field for field in ThrashSettings.model_fields]
         if name not in names:
-            raise SettingsError(
-                f"{name}: no such setting; did you mean {process.extractOne(name, names)[0]}?"
-            )
+            raise SettingsError(_unknown(name, _THRASH, names))
         given[name.removeprefix(_THRASH)] = value
     try:
         return ThrashSettings.model_validate(given)
@@ -285,9 +287,12 @@ def _is_ours(name: str) -> bool:
     return name.upper().startswith(PREFIX)
 
 
-def _unknown(name: str) -> str:
-    nearest = process.extractOne(name.upper(), KNOWN_NAMES)
-    return f"{name}: no such setting; did you mean {nearest[0]}?"
+def _unknown(name: str, prefix: str, known: Collection[str]) -> str:
+    # What all names begin with makes none of them close.
+    ends = {each.removeprefix(prefix).lower(): each for each in known}
+    close = difflib.get_close_matches(name.lower().removeprefix(prefix.lower()), ends, 1)
+    hint = f"did you mean {ends[close[0]]}?" if close else f"there are {', '.join(sorted(known))}"
+    return f"{name}: no such setting; {hint}"
 
 
 def _mistake(loc: tuple[int | str, ...], kind: str, message: str) -> str:

@@ -1,5 +1,6 @@
 """The watch list in force: read at start, read again when the file changes, the last good one kept."""
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from jobs.watchlist.error import WatchlistError
 from jobs.watchlist.killers import DryRunSpec
 from jobs.watchlist.reading import Watchlist, read_watchlist
 from jobs.watchlist.sources import SourceSpec
+
+_log = logging.getLogger(__name__)
 
 
 class WatchlistFile:
@@ -43,12 +46,14 @@ class WatchlistFile:
             watchlist = read_watchlist(self._path, FORMATS)
         except WatchlistError as error:
             self.error = str(error)
+            _log.warning("the watch list is wrong, the last good one stays in force: %s", self.error)
             return WatchlistNotice(error=self.error)
         self.error = None
         if watchlist == self._watchlist:
             return WatchlistNotice(error=None) if was_wrong else None
         self._watchlist = watchlist
         self._watched = self._build()
+        _log.info("the changed watch list is in force")
         return WatchlistNotice(error=None)
 
     def _build(self) -> Mapping[str, Watched]:

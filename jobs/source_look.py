@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -20,9 +20,11 @@ from jobs.thrash.session import (
     Session,
     count_in,
     logged_until,
+    named,
     news_in,
     run_by,
     take_in,
+    told_by_subagents,
     without_calls,
 )
 
@@ -45,8 +47,11 @@ class Seen:
     beside: Beside = field(default_factory=Beside)
     """What the model used, by its own account."""
     log_ts: float = 0
-    """The newest time of which the log has told."""
+    """The newest time of which its log has told, or a sub-agent's."""
     has_logged_calls: bool = False
+    """Whether its log has told some, or a sub-agent's log."""
+    parent: str | None = None
+    """As its log tells."""
     is_late: bool = False
     """Whether some of the new calls may long be over."""
     finding: Finding | None = None
@@ -122,6 +127,7 @@ class SourceLook:
             if not batch.is_hook:
                 seen.has_logged_calls = True
                 seen.log_ts = max(seen.log_ts, calls[-1].ts)
+                seen.parent = calls[-1].parent
             if name not in heard:
                 heard[name] = Heard(calls[0], self.policy.remembered)
             heard[name].add(calls, seen.beside.before(calls))
@@ -129,9 +135,20 @@ class SourceLook:
             seen = self.seen.setdefault(answer.session, Seen())
             seen.errors += answer.is_error
             seen.log_ts = max(seen.log_ts, answer.ts)
+        if not batch.is_hook:
+            self._tell_parents({call.session for call in batch.calls if call.parent})
         self._keep(batch.path, batch.cursor)
         self.bytes_held += batch.size
         self.calls_held += len(batch.calls)
+
+    def _tell_parents(self, names: Iterable[str]) -> None:
+        """Let what was logged of sub-agents stand for their parents, too: see `hooked`."""
+        for name in names:
+            child = self.seen[name]
+            if child.parent and child.parent != name:
+                parent = self.seen.setdefault(child.parent, Seen())
+                parent.has_logged_calls = True
+                parent.log_ts = max(parent.log_ts, child.log_ts)
 
     def _keep(self, path: str, cursor: Cursor) -> None:
         self.cursors[path] = self.changed[path] = cursor
@@ -145,12 +162,16 @@ class SourceLook:
 
     def take_in(self, name: str, stored: Session | None) -> Session | None:
         """Return a session with what was heard of it in its state."""
-        seen, session = self.seen[name], stored
+        seen, session, hooked = self.seen[name], stored, self.hooked.get(name)
         if heard := self.heard.get(name):
             session = self._after_calls(heard, seen, session)
+        elif seen.has_logged_calls and (session or hooked):
+            session = told_by_subagents(session or without_calls(self.source, name, self.now))
         if session and seen.log_ts:
             session = logged_until(session, seen.log_ts, self.now)
-        if hooked := self.hooked.get(name):
+        if session and seen.parent and (asked := self.hooked.get(seen.parent)):
+            session = run_by(session, asked.pids, self.now)
+        if hooked:
             session = self._after_hook(hooked, seen, session)
         if session is None:
             if not seen.has_more:
@@ -166,7 +187,7 @@ class SourceLook:
         rest = None if seen.has_logged_calls else since_log(hooked, known.memory)
         if rest is not None:
             known = self._after_calls(rest, seen, known, is_hook=True)
-        return run_by(known, hooked.pids, self.now)
+        return run_by(named(known, hooked), hooked.pids, self.now)
 
     def _after_calls(
         self, heard: Heard, seen: Seen, stored: Session | None, *, is_hook: bool = False

@@ -28,7 +28,7 @@ def lines_of(
     if found:
         yield _table(sorted(found, key=lambda event: event.ts), encoding)
     yield Text(in_encoding(_total(found, calls, sessions), encoding))
-    if every > _CLOSE_LOOKS and not any(event.saved and event.saved.calls for event in found):
+    if calls and every > _CLOSE_LOOKS and not any(event.saved and event.saved.calls for event in found):
         hint = f"A look comes only every {span(every)}; --set thrash.every={_CLOSE_LOOKS} looks more often."
         yield Text(hint)
 

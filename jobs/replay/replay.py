@@ -27,6 +27,8 @@ class Replay:
        or ends: by the very functions that the scan uses.
     3. An incident that opens is an alert, a stop is one, too. A session is stopped once; what it does afterwards is
        what the stop would have saved.
+
+    What another file has told of a session before, as a backup does, counts for nothing.
     """
 
     source: str
@@ -53,12 +55,14 @@ class Replay:
     def hear(self, batch: Batch, *, is_database: bool = False) -> list[Event]:
         """Take in the next piece of the log and return the alerts it leads to."""
         pieces = pieces_of(batch, self._read, is_database=is_database)
-        self.calls += len(batch.calls)
         events: list[Event] = []
         for name, piece in pieces.items():
             if name not in self._sessions:
                 self._sessions[name] = Played(self.prices)
-            events += self._hear(name, self._sessions[name], piece)
+            played = self._sessions[name]
+            played.leave_out_copies(piece)
+            self.calls += len(piece.calls)
+            events += self._hear(name, played, piece)
         self._bytes_waiting += batch.size
         self._calls_waiting += len(batch.calls)
         if self._bytes_waiting >= self.bytes_held or self._calls_waiting >= self.calls_held:

@@ -52,6 +52,17 @@ def pieces_of(batch: Batch, read: dict[tuple[str, str], int], *, is_database: bo
 
 
 @dataclass(slots=True)
+class _Telling:
+    """What one file has told of a session."""
+
+    first: tuple[float, str, str | int]
+    """Its first call there."""
+    copied_until: float
+    """So far other files that begin with the same call have told it."""
+    until: float
+
+
+@dataclass(slots=True)
 class Played:
     """What is known of it, and what it would have been spared."""
 
@@ -77,6 +88,27 @@ class Played:
     saved_tokens: int | None = None
     saved_cost: int | None = None
     saved_unpriced: int = 0
+    _told: dict[str, _Telling] = field(default_factory=dict)
+    """By path."""
+
+    def leave_out_copies(self, piece: Piece) -> None:
+        """Take out of a piece what other files have told of the session: a log may be there with a copy of it."""
+        if not piece.calls:
+            return
+        begun, newest = piece.calls[0], piece.calls[-1]
+        telling = self._told.get(piece.path)
+        if telling is None:
+            first = begun.ts, begun.tool, begun.call_id or hash(begun.args)
+            until = max(
+                (each.until for each in self._told.values() if each.first == first), default=-math.inf
+            )
+            telling = self._told[piece.path] = _Telling(first, until, newest.ts)
+        telling.until = max(telling.until, newest.ts)
+        if begun.ts <= telling.copied_until:
+            new = [index for index, call in enumerate(piece.calls) if call.ts > telling.copied_until]
+            piece.calls = [piece.calls[index] for index in new]
+            piece.numbers = [piece.numbers[index] for index in new]
+            piece.usages = deque(usage for usage in piece.usages if usage.ts > telling.copied_until)
 
     def use(self, usages: deque[Usage], until: float) -> None:
         """Count what the model used up to a time."""

@@ -30,12 +30,12 @@ from jobs.sources.claude_origin import Origin
 from jobs.sources.claude_records import TELLING, Block, Message, Record, decode_record, is_of_other_type
 from jobs.sources.claude_tokens import TokenCount
 from jobs.sources.fields import digest, epoch, paired, short, state_of
-from jobs.sources.lenient import is_overfull
+from jobs.sources.lenient import SHORTEST_OVERFULL, is_overfull
 from jobs.sources.line_reader import LineReader
 from jobs.sources.log_files import EachLine, LogFiles
 from jobs.sources.log_format import Home, LogFormat
 from jobs.sources.log_format import Record as AnyRecord
-from jobs.sources.once import is_new
+from jobs.sources.once import MOST_OPEN, is_new, key
 from jobs.thrash.call import Answer, Entry, ToolCall, Usage
 
 _REMEMBERED: Final = 64
@@ -53,6 +53,8 @@ class _Memory(msgspec.Struct, omit_defaults=True):
     calls: dict[str, None] = {}
     """Ids, newest last."""
     answers: dict[str, None] = {}
+    copied: dict[str, None] = {}
+    """Ids of calls that are copies and have no answer yet."""
 
 
 _memory: Final = msgspec.json.Decoder(_Memory)
@@ -70,7 +72,7 @@ class ClaudeCodeLines:
 
     def read(self, line: bytes, /) -> Sequence[Entry] | None:
         """Return the calls, answers and usage of a record; nothing if it is of another type."""
-        if is_overfull(Record, line):
+        if len(line) >= SHORTEST_OVERFULL and is_overfull(Record, line):
             return None
         try:
             record = decode_record(line)
@@ -144,7 +146,8 @@ class ClaudeCodeLines:
     def _pass_over(self, blocks: Sequence[Block]) -> None:
         """Tell nothing of calls that are copies, nor of their answers, which do not tell that they are."""
         for block in blocks:
-            _is_new(block.id, self.memory.answers)
+            if block.id:
+                is_new(block.id, self.memory.copied, None, MOST_OPEN)
 
     def _agent_and_parent(self, record: Record) -> tuple[str, str | None]:
         origin = self.memory.origin
@@ -158,7 +161,7 @@ class ClaudeCodeLines:
     def _answers(self, message: Message, session: str, ts: float) -> Iterator[Answer]:
         for block in message.blocks("tool_result"):
             call = block.tool_use_id
-            if call and _is_new(call, self.memory.answers):
+            if call and _is_new(call, self.memory.answers) and not self._is_copied(call):
                 is_error, text = read_answer(block)
                 yield Answer(
                     session=session,
@@ -167,6 +170,14 @@ class ClaudeCodeLines:
                     is_error=is_error,
                     digest=digest(text),
                 )
+
+    def _is_copied(self, call: str) -> bool:
+        """Whether it is a copy that is answered now."""
+        mark, copied = key(call), self.memory.copied
+        if mark not in copied:
+            return False
+        del copied[mark]
+        return True
 
 
 def reader(path: str, state: str) -> LineReader:

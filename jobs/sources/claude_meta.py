@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from stat import S_ISREG
 from threading import Lock
 from typing import Final, TypeGuard
@@ -26,13 +27,16 @@ _AGENT: Final = "agent-"
 _SUFFIX: Final = ".jsonl"
 _SESSION_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LONGEST: Final = 1 << 16
+_TREE: Final = "/subagents/"
+"""Holds the logs of all sub-agents of a session, those of a workflow in a folder of their own."""
 _MOST_LOGS: Final = 500
+"""And as many folders of a tree."""
 _SEARCHED: Final = 32 << 20
-"""Bytes of logs beside each other in which calls are looked for."""
+"""Bytes of logs in which calls are looked for."""
 _MOST_CALLS: Final = 20_000
 """Of all these logs."""
 _FOLDERS: Final = 8
-"""Folders whose calls are known at a time."""
+"""Folders, or trees, whose calls are known at a time."""
 
 
 class Meta(msgspec.Struct, rename="camel"):
@@ -102,13 +106,21 @@ def read_meta(path: str) -> Meta | None:
 
 
 def caller(call: str, path: str) -> str | None:
-    """Return the sub-agent that has made a call, if it is for certain one of those with logs beside `path`."""
+    """Return the sub-agent that has made a call, if it is for certain one of the session's.
+
+    First of those with logs beside `path`: in the whole tree there may be too many.
+    """
     folder, _, name = path.rpartition("/")
-    try:
-        callers = _calls_in(folder).callers(call) - {_name(name).removeprefix(_AGENT)}
-    except OSError:
-        return None
-    return callers.pop() if len(callers) == 1 else None
+    session, tree, _ = f"{folder}/".rpartition(_TREE)
+    places = [_calls_in(folder), *([_calls_in(f"{session}{tree}", is_tree=True)] if tree else [])]
+    for place in places:
+        try:
+            callers = place.callers(call) - {_name(name).removeprefix(_AGENT)}
+        except OSError:
+            continue
+        if callers:
+            return callers.pop() if len(callers) == 1 else None
+    return None
 
 
 def _open(path: str, _flags: int) -> int:
@@ -117,12 +129,13 @@ def _open(path: str, _flags: int) -> int:
 
 @dataclass(slots=True)
 class _Calls:
-    """Which sub-agent has made which call, by the logs in one folder.
+    """Which sub-agent has made which call, by the logs in one folder, or in all folders of a tree.
 
     Hundreds of sub-agents may ask at one look: so what is known is kept, and each line is read once.
     """
 
     folder: str
+    is_tree: bool
     lock: Lock = field(default_factory=Lock)
     """Two sources may read the same folder."""
     _callers: dict[str, set[str]] = field(default_factory=dict)
@@ -132,7 +145,7 @@ class _Calls:
     def callers(self, call: str) -> set[str]:
         """Return who has made a call; nobody if there is too much to be looked through. Raises OSError."""
         with self.lock:
-            logs = _logs_in(self.folder)
+            logs = _logs_in(self.folder, is_tree=self.is_tree)
             if len(logs) > _MOST_LOGS or sum(seen.st_size for seen in logs.values()) > _SEARCHED:
                 return set()
             for path, seen in logs.items():
@@ -155,15 +168,18 @@ class _Calls:
 
 
 @functools.lru_cache(_FOLDERS)
-def _calls_in(folder: str) -> _Calls:
-    return _Calls(folder)
+def _calls_in(folder: str, *, is_tree: bool = False) -> _Calls:
+    return _Calls(folder, is_tree)
 
 
-def _logs_in(folder: str) -> dict[str, os.stat_result]:
-    """Return the sub-agents' logs. Raises OSError."""
-    with os.scandir(folder) as entries:
-        logs = [entry for entry in entries if entry.name.startswith(_AGENT) and entry.name.endswith(_SUFFIX)]
-    found = {log.path: os.stat(log.path) for log in logs}  # noqa: PTH116 - to make a Path takes longer than to look
+def _logs_in(folder: str, *, is_tree: bool) -> dict[str, os.stat_result]:
+    """Return the sub-agents' logs, more than `_MOST_LOGS` only if there are as many. Raises OSError."""
+    logs: list[str] = []
+    for within, _, names in islice(os.walk(folder), _MOST_LOGS if is_tree else 1):
+        logs += [f"{within}/{name}" for name in names if name.startswith(_AGENT) and name.endswith(_SUFFIX)]
+        if len(logs) > _MOST_LOGS:
+            break
+    found = {log: os.stat(log) for log in logs}  # noqa: PTH116 - to make a Path takes longer than to look
     return {path: seen for path, seen in found.items() if S_ISREG(seen.st_mode)}
 
 

@@ -3,7 +3,6 @@
 In code mode a call is a script, and each command that it runs ends in a record of its own, under an id of its own.
 """
 
-import re
 from typing import Final
 
 import msgspec
@@ -11,19 +10,19 @@ from msgspec import Raw
 
 from jobs.sources.codex_records import Payload
 from jobs.sources.fields import name
+from jobs.sources.once import MOST_OPEN
 
-_MOST: Final = 50
-_KEPT_OF_SCRIPT: Final = 500
-"""Bytes in which a command is looked for."""
+_KEPT_OF_SCRIPTS: Final = 1 << 16
+"""Bytes of all that are open, in which commands are looked for."""
 _FAILED: Final = frozenset({"failed", "declined"})
-_QUOTES: Final = re.compile(r"""[\\"'`]+""")
+_QUOTES: Final = bytes.maketrans(b"\\'`", b'"""')
 
 _decode_strings: Final = msgspec.json.Decoder(list[str]).decode
 
 
 class _Open(msgspec.Struct):
     script: str | None
-    """The beginning of its script, in code mode."""
+    """Its script, in code mode, or as much as there was room for."""
     has_failed: bool = False
 
 
@@ -34,8 +33,8 @@ class OpenCalls(msgspec.Struct):
 
     def begin(self, call_id: str, payload: Payload) -> None:
         """Remember a call."""
-        self.calls[call_id] = _Open(_script(payload))
-        if len(self.calls) > _MOST:
+        self.calls[call_id] = _Open(self._script(payload))
+        if len(self.calls) > MOST_OPEN:
             del self.calls[next(iter(self.calls))]
 
     def close(self, call_id: str) -> _Open | None:
@@ -66,16 +65,16 @@ class OpenCalls(msgspec.Struct):
             named = (call for call in scripts if sought and sought in str(call.script))
             next(named, scripts[0]).has_failed = True
 
-
-def _script(payload: Payload) -> str | None:
-    """Return the beginning of the script that a call runs; "" if it waits for one that runs already."""
-    match payload.type, payload.name:
-        case "custom_tool_call", "exec":
-            return _alike(bytes(payload.input)[:_KEPT_OF_SCRIPT])
-        case "function_call", "wait":
-            return ""
-        case _:
-            return None
+    def _script(self, payload: Payload) -> str | None:
+        """Return the script that a call runs; "" if it waits for one that runs already."""
+        match payload.type, payload.name:
+            case "custom_tool_call", "exec":
+                kept = sum(len(call.script or "") for call in self.calls.values())
+                return _alike(bytes(payload.input)[: max(_KEPT_OF_SCRIPTS - kept, 0)])
+            case "function_call", "wait":
+                return ""
+            case _:
+                return None
 
 
 def _in_script(command: Raw) -> str:
@@ -88,4 +87,7 @@ def _in_script(command: Raw) -> str:
 
 def _alike(quoted: bytes) -> str:
     """Make a text the same, however often and by which quotes it is quoted."""
-    return _QUOTES.sub('"', quoted.decode(errors="replace"))
+    text = quoted.translate(_QUOTES)
+    while b'""' in text:
+        text = text.replace(b'""', b'"')
+    return text.decode(errors="replace")

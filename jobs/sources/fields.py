@@ -2,7 +2,9 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -29,33 +31,27 @@ Seconds = Annotated[float, Meta(ge=0, lt=YEAR_10000 * 1000)]
 """Or milliseconds."""
 Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
 
-_ESCAPE: Final = re.compile(
-    rb"""
+_ESCAPE: Final = rb"""
     \\u[dD][89abAB][0-9a-fA-F]{2} \\u[dD][c-fC-F][0-9a-fA-F]{2}  # a surrogate pair
     | \\(u[dD][89a-fA-F][0-9a-fA-F]{2})                          # half of one
     | \\.                                                       # passed over: it may be a backslash's own
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
 _REPLACEMENT: Final = b"ufffd"
 
 # Each begins with a text of its own: most answers have none of these, which is soon known.
-_RUN_TIMES: Final = tuple(
-    (beginning, re.compile(pattern, re.VERBOSE | re.MULTILINE))
-    for beginning, pattern in (
-        # "Ran 1 test in 0.001s", "built in 512 ms", "BUILD FAILED in 2s"; not "next try in 30 s", which tells something
-        (
-            b" in ",
-            rb"""\ in\ (?:
+_RUN_TIMES: Final = (
+    # "Ran 1 test in 0.001s", "built in 512 ms", "BUILD FAILED in 2s"; not "next try in 30 s", which tells something
+    (
+        b" in ",
+        rb"""\ in\ (?:
             \d+\.\d+ (?=\ ?(?:s\b|sec))
             | \d+ (?:\.\d+)? (?=\ ?ms\b)
             | (?: (?<=FAILED\ in\ ) | (?<=SUCCESSFUL\ in\ ) | (?<=\ packages\ in\ ) ) (?:\d+m\ )? \d+ (?=s\b)
         )""",
-        ),
-        (b"(", rb"\(\d+(?:\.\d+)?(?=\ ?m?s\))"),  # "reads a date (12ms)", "--- PASS: TestDates (0.00s)"
-        (b"ime: ", rb"ime:\ +\d+(?:\.\d+)?(?=\ ?m?s\b)"),  # "Time:        1.234 s"
-        (b"\t", rb"\t(?:\d+m)?\d+\.\d+(?=s$)"),  # "ok  	example.org/dates	0.012s", "real	0m0.012s"
-    )
+    ),
+    (b"(", rb"\(\d+(?:\.\d+)?(?=\ ?m?s\))"),  # "reads a date (12ms)", "--- PASS: TestDates (0.00s)"
+    (b"ime: ", rb"ime:\ +\d+(?:\.\d+)?(?=\ ?m?s\b)"),  # "Time:        1.234 s"
+    (b"\t", rb"\t(?:\d+m)?\d+\.\d+(?=s$)"),  # "ok  	example.org/dates	0.012s", "real	0m0.012s"
 )
 _END: Final = 1 << 12
 """Bytes of a long answer, at its start and at its end, in which run times are looked for: they are told in summaries."""
@@ -66,7 +62,7 @@ _LENGTH: Final = 16
 def paired(line: bytes) -> bytes:
     """Replace halves of surrogate pairs: JSON has them where a text was cut, but no decoder takes them."""
     whole = bytearray(line)
-    for escape in _ESCAPE.finditer(line):
+    for escape in re.finditer(_ESCAPE, line, re.VERBOSE | re.DOTALL):
         if escape[1]:
             whole[escape.start(1) : escape.end(1)] = _REPLACEMENT
     return bytes(whole)
@@ -182,5 +178,11 @@ def digest(answer: bytes) -> str:
 def _timeless(answer: bytes) -> bytes:
     for beginning, run_time in _RUN_TIMES:
         if answer.find(beginning) >= 0:  # `in` takes longer to begin
-            answer = run_time.sub(b"", answer)
+            answer = _taker_out(run_time)(b"", answer)
     return answer
+
+
+@cache
+def _taker_out(pattern: bytes) -> Callable[[bytes, bytes], bytes]:
+    # Not before it is needed: a process that reads a database would take a tenth of its start for it.
+    return re.compile(pattern, re.VERBOSE | re.MULTILINE).sub

@@ -58,7 +58,8 @@ def _piece(part: Part | str, tool: str) -> tuple[bytes, bool]:
     text, is_failure = _without_end(text) if tool == _SHELL else (text, False)
     if text.startswith(_MAY_VARY):
         text = _VARYING.sub("", text, count=1)
-    return text.encode() + bytes(part.answer.parts), is_failure
+    answer = text.encode()
+    return (answer + bytes(part.answer.parts) if part.answer.parts else answer), is_failure
 
 
 def _without_end(text: str) -> tuple[str, bool]:

@@ -1,15 +1,13 @@
 """What a chat of Gemini CLI has told already: it writes its history again, in part or as a whole."""
 
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
-from jobs.sources.once import key
+from jobs.sources.once import MOST_OPEN, Mark, key
 
-Mark = TypeVar("Mark")
-
-_REMEMBERED: Final = 250
-"""Ids of each kind."""
+_MESSAGES: Final = 250
+"""So many ids are remembered of them. Of calls there may be as many in a single message, which is written once more."""
 
 
 class Told(msgspec.Struct, omit_defaults=True):
@@ -30,11 +28,11 @@ class Told(msgspec.Struct, omit_defaults=True):
 
     def is_new_message(self, given: str) -> bool:
         """Whether the tokens of a message are told for the first time; from now on they are not."""
-        return self._is_new(self.messages, given, None)
+        return self._is_new(self.messages, given, None, _MESSAGES)
 
     def is_new_call(self, given: str) -> bool:
         """Whether a call is told for the first time; from now on it is not."""
-        return self._is_new(self.calls, given, True)
+        return self._is_new(self.calls, given, True, MOST_OPEN)
 
     def is_new_answer(self, given: str) -> bool:
         """Whether the answer of a call that was told comes for the first time; from now on it does not."""
@@ -43,12 +41,12 @@ class Told(msgspec.Struct, omit_defaults=True):
         self.calls[call] = False
         return is_waiting
 
-    def _is_new(self, known: dict[str, Mark], given: str, mark: Mark) -> bool:
+    def _is_new(self, known: dict[str, Mark], given: str, mark: Mark, most: int) -> bool:
         end = key(given)
         if end in known:
             return False
         known[end] = mark
-        if len(known) > _REMEMBERED:
+        if len(known) > most:
             del known[next(iter(known))]
             self.has_forgotten = True
         return True

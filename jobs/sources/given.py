@@ -1,4 +1,4 @@
-"""Logs that a person names: files, folders and patterns -> sources, each file read by itself."""
+"""Logs that a person names: files, folders and patterns -> sources, each file read by itself, and once."""
 
 import glob
 import os
@@ -18,6 +18,7 @@ from jobs.sources.recognise import LONGEST_LINE, Unknown, recognise
 from jobs.sources.registry import FORMATS
 from jobs.sources.sqlite_process import TableReader
 from jobs.sources.table_format import BESIDE
+from jobs.sources.tail import Identity, identity
 from jobs.watchlist.sources import AUTO
 
 _SOME: Final = 5
@@ -29,6 +30,8 @@ _NAMES: Final = frozenset(
     for pattern in form.home.patterns
 )
 """Of the known programs' logs, and of what became of those when they were rotated."""
+_TABLES: Final = next(name for name, form in FORMATS.items() if form.tables)
+"""Reads databases, and says why one cannot be read in the words of all that do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,8 @@ class LogFile:
     size: int
     source: CallSource
     is_database: bool
+    kind: str | Unknown
+    """What it is by how it begins: that need not be what it is read as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,41 +62,72 @@ class _Found:
     seen: os.stat_result
 
     @property
+    def rank(self) -> tuple[bool, str]:
+        """Among the names of one file."""
+        return Path(self.path).is_symlink(), self.path
+
+    @property
     def age(self) -> tuple[int, int, str]:
         # At the same instant the longer name is the rotated file's.
         return self.seen.st_mtime_ns, -len(self.path), self.path
 
 
-def find_logs(given: str, format_name: str, folder: str, problems: list[str]) -> list[Log]:
+def find_logs(
+    given: str, format_name: str, folder: str, problems: list[str], read: set[Identity]
+) -> list[Log]:
     """Return the logs at a path or pattern, which starts from `folder` unless it is absolute.
 
-    What cannot be read becomes a sentence in `problems`.
+    Files that are in `read` are left out, and what is found is added. What cannot be read becomes a sentence in
+    `problems`.
     """
     start = "" if given.startswith("/") else folder.rstrip("/") + "/"
     by_format: Mapping[str, list[LogFile]] = defaultdict(list)
     unknown, told = list[str](), len(problems)
+    found = list(_files(given, start, problems))
+    fresh = _unread(found, read)
     with TableReader() as tables:
-        for found in sorted(_files(given, start, problems), key=lambda found: found.age):
-            shown = found.path.removeprefix(start)
+        for each in sorted(fresh, key=lambda each: each.age):
+            shown = each.path.removeprefix(start)
             try:
-                is_table = is_database(found.path)
-                name = recognise(found.path, FORMATS, tables) if format_name == AUTO else format_name
+                is_table, kind = is_database(each.path), recognise(each.path, FORMATS, tables)
             except OSError as error:
                 problems.append(f"{shown} cannot be read: {error.strerror}.")
                 continue
-            if isinstance(name, str):
-                by_format[name].append(_log_file(found, shown, name, is_database=is_table))
-            elif shown == given.removeprefix(start) or _may_be_log(found, name):
+            name = _read_as(kind, is_table=is_table) if format_name == AUTO else format_name
+            if name is not None:
+                by_format[name].append(_log_file(each, shown, name, kind, is_database=is_table))
+            elif shown == given.removeprefix(start) or _may_be_log(each, kind):
                 unknown.append(shown)
     problems += _left_out(unknown)
-    if not (by_format or len(problems) > told):
+    if not (by_format or len(problems) > told or len(fresh) < len(found)):
         problems.append(f"{given} holds no log of a known format.")
     return [Log(format=name, files=files) for name, files in by_format.items()]
 
 
-def _log_file(found: _Found, shown: str, format_name: str, *, is_database: bool) -> LogFile:
+def _unread(found: Sequence[_Found], read: set[Identity]) -> list[_Found]:
+    """Return each file once, however many names it has, but for those in `read`, which is brought up to date."""
+    fresh: list[_Found] = []
+    for each in sorted(found, key=lambda each: each.rank):
+        itself = identity(each.seen)
+        if itself not in read:
+            read.add(itself)
+            fresh.append(each)
+    return fresh
+
+
+def _read_as(kind: str | Unknown, *, is_table: bool) -> str | None:
+    """Return the format that a file is read as, None if that is not known."""
+    if isinstance(kind, str):
+        return kind
+    is_damaged = is_table and kind is Unknown.OTHER
+    return _TABLES if is_damaged else None
+
+
+def _log_file(
+    found: _Found, shown: str, format_name: str, kind: str | Unknown, *, is_database: bool
+) -> LogFile:
     source = FORMATS[format_name](name=format_name, pattern=glob.escape(found.path))
-    return LogFile(path=shown, size=found.seen.st_size, source=source, is_database=is_database)
+    return LogFile(path=shown, size=found.seen.st_size, source=source, is_database=is_database, kind=kind)
 
 
 def _files(given: str, start: str, problems: list[str]) -> list[_Found]:
@@ -143,7 +179,7 @@ def _is_named_as_log(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in _NAMES)
 
 
-def _may_be_log(found: _Found, kind: Unknown) -> bool:
+def _may_be_log(found: _Found, kind: str | Unknown) -> bool:
     """Whether a file that lies among others is worth a word; text and pictures are not."""
     is_hole = kind is Unknown.BLANK and found.seen.st_size > LONGEST_LINE
     return is_hole or kind in {Unknown.RECORDS, Unknown.TABLES} or found.path.endswith(COMPRESSED)

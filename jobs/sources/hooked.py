@@ -8,7 +8,8 @@ a program, and those are a source's own whose logs its pattern may find.
 
 What becomes of a call that both tell: the log is read first, and a look in which it tells calls of a session passes over
 those of the hook. In another look the hook's count, as far as they are newer than all that the log has told and have no
-id that it has told, until it tells calls again: these take their place. The process is always the hook's.
+id that it has told, until it tells calls again: these take their place. The log of a sub-agent counts as its parent's,
+too: the hook of Gemini CLI does not tell them apart. The process is always the hook's.
 """
 
 import glob

@@ -16,11 +16,13 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 MOST_PARTS: Final = 10_000
 """In all lists of a record together. A line of 8 MB has room for millions of parts, each of which takes fifty times
 its bytes: a record with more is none that can be read."""
+SHORTEST_OVERFULL: Final = 2 * MOST_PARTS
+"""Bytes of a record that has more; nearly all are too short to be looked at."""
 
 
 def decode(decoder: msgspec.json.Decoder[Record], line: bytes) -> Record | None:
     """Return a record with its odd fields left out, or None if it is no JSON object or is overfull. Never raises."""
-    if len(line) >= 2 * MOST_PARTS and is_overfull(decoder.type, line):
+    if len(line) >= SHORTEST_OVERFULL and is_overfull(decoder.type, line):
         return None
     try:
         return decoder.decode(line)
@@ -35,8 +37,7 @@ def decode(decoder: msgspec.json.Decoder[Record], line: bytes) -> Record | None:
 
 def is_overfull(kind: Any, line: bytes) -> bool:
     """Whether a record of that kind has more than `MOST_PARTS`. Never raises."""
-    # Nearly all lines are too short for that, or have too few commas.
-    if len(line) < 2 * MOST_PARTS or line.count(b",") < MOST_PARTS:
+    if len(line) < SHORTEST_OVERFULL or line.count(b",") < MOST_PARTS:
         return False
     try:
         return _left(kind, msgspec.json.decode(line, type=Raw), MOST_PARTS) < 0

@@ -4,6 +4,8 @@ from typing import Final, TypeVar
 
 Mark = TypeVar("Mark")
 
+MOST_OPEN: Final = 1000
+"""So many calls that wait for their answers are remembered of a log: to some, such as a killed program's, none comes."""
 _KEPT_OF_ID: Final = 16
 """Characters at its end: one that is new needs no more to be told apart."""
 

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from jobs.sources.fields import MOST_TOKENS, NOTHING, Seconds, digest, first_time, short, state_of
+from jobs.sources.fields import MOST_TOKENS, NOTHING, Seconds, digest, first_time, paired, short, state_of
 from jobs.sources.lenient import decode
 from jobs.sources.openclaw_keys import is_key
 from jobs.sources.openclaw_records import Details, Event, Message, Part, Used, Wrapped
@@ -52,6 +52,7 @@ class _State(msgspec.Struct, omit_defaults=True):
 _event: Final = msgspec.json.Decoder(Event)
 _time: Final = msgspec.json.Decoder(Seconds | datetime | None).decode
 _wrapped: Final = msgspec.json.Decoder(Wrapped)
+_decode_text: Final = msgspec.json.Decoder(str).decode
 _state: Final = msgspec.json.Decoder(_State)
 
 
@@ -117,17 +118,17 @@ class Transcript:
     def _answer_of_model(self, message: Message, ts: float) -> Sequence[Entry] | None:
         if message.model in _INJECTED or message.openclaw_abort != NOTHING:
             return ()
-        calls = [part for part in message.content if isinstance(part, Part) and part.type == "toolCall"]
-        named = [part for part in calls if part.name]
-        if calls and not named:
+        calls = _calls_in(message.content)
+        if calls is None:
             return None
-        used = message.usage and self._usage(message.usage, message.model, ts, has_call=bool(named))
-        told: list[Entry] = [
-            self._call(part, ts, None if index or not used else used.tokens)
-            for index, part in enumerate(named)
-        ]
-        if used:
-            told.append(used)
+        usage = message.usage and self._usage(message.usage, message.model, ts, has_call=bool(calls))
+        tokens = usage.tokens if usage else None
+        told: list[Entry] = []
+        for call in calls:
+            told.append(self._call(call, ts, tokens))
+            tokens = None
+        if usage:
+            told.append(usage)
         return told
 
     def _call(self, part: Part, ts: float, tokens: int | None) -> ToolCall:
@@ -175,7 +176,7 @@ class Transcript:
                 call_id=short(message.tool_call_id),
                 ts=ts,
                 is_error=is_error,
-                digest=digest(_text(message) or details.aggregated.encode()),
+                digest=digest(_text(message.content) or _aggregated(details)),
             ),
         )
 
@@ -187,16 +188,41 @@ def _time_of(event: Event) -> float | None:
         return None
 
 
-def _text(message: Message) -> bytes:
+def _calls_in(content: list[Part] | str) -> Sequence[Part] | None:
+    """Return the calls that have a name; None if there are only others."""
+    if isinstance(content, str):
+        return ()
+    calls, is_nameless = [], False
+    for part in content:
+        if part.type == "toolCall":
+            if part.name:
+                calls.append(part)
+            else:
+                is_nameless = True
+    return None if is_nameless and not calls else calls
+
+
+def _text(content: list[Part] | str) -> bytes:
     """Return a result without what OpenClaw has added to it and what is of this very call."""
-    content = message.content
     if isinstance(content, str):
         return content.encode()
-    texts = [part.text for part in content if not part.text.startswith(_NOTE)]
-    text = "\0".join(texts) if len(texts) != 1 else texts[0]
-    if _RUNS in text:
+    texts, data = [], []
+    for part in content:
+        if not part.text.startswith(_NOTE):
+            texts.append(part.text)
+        if part.data != NOTHING:
+            data.append(bytes(part.data))
+    text = "\0".join(texts)
+    # A single character is found several times as fast as more.
+    if "(" in text and _RUNS in text:
         text = _RUN.sub("", text)
-    if _SPAWNED in text:
+    if '"' in text and _SPAWNED in text:
         text = _UUID.sub("", text)
-    data = [bytes(part.data) for part in content if part.data != NOTHING]
     return b"".join([text.encode(), *data]) if data else text.encode()
+
+
+def _aggregated(details: Details) -> bytes:
+    try:
+        return _decode_text(paired(details.aggregated)).encode()
+    except ValueError:
+        return b""

@@ -49,7 +49,7 @@ class Index:
         """Return the session that a key names now."""
         agent = agent_of(key) or agent_in(self.path)
         place = self._place if agent == agent_in(self.path) else of_agent(self._place, agent)
-        entry = place and _read(str(place)).get(key)
+        entry = place and _read(place).get(key)
         return (entry and entry.session_id) or None
 
     @property

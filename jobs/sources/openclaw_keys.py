@@ -1,6 +1,6 @@
 """OpenClaw's session keys, `agent:<agent>:<rest>`, and its folders, `agents/<agent>/…`."""
 
-from pathlib import Path
+import os.path
 from typing import Final
 
 _BEGINNING: Final = "agent:"
@@ -23,9 +23,10 @@ def agent_in(path: str) -> str:
     return parts[len(parts) - parts[::-1].index("agents")] if "agents" in parts[:-1] else ""
 
 
-def of_agent(path: str, agent: str) -> Path | None:
+def of_agent(path: str, agent: str) -> str | None:
     """Return where another agent has what this one has at `agents/<agent>/<folder>/<name>`; a key may name anything."""
-    folder = Path(path).parent
+    folder, name = os.path.split(path)
     if not agent or "/" in agent or agent.startswith("."):
         return None
-    return folder.parent.parent / agent / folder.name / Path(path).name
+    agents, its_name = os.path.dirname(os.path.dirname(folder)), os.path.basename(folder)
+    return os.path.join(agents, agent, its_name, name)

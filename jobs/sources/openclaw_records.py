@@ -34,15 +34,17 @@ class Part(msgspec.Struct, gc=False):
 class Details(msgspec.Struct, gc=False, rename="camel"):
     status: str = ""
     exit_code: int | None = None
-    aggregated: str = ""
+    aggregated: Raw = NOTHING
+    """Mostly the text once more, which is not worth decoding twice."""
 
 
 class Message(msgspec.Struct, gc=False, rename="camel"):
+    # In the order in which a message has them they are found at the first try.
     role: str = ""
     tool_call_id: str = ""
     content: list[Part] | str = ""
-    is_error: bool = False
     details: Details | None = None
+    is_error: bool = False
     model: str | None = None
     usage: Used | None = None
     timestamp: Seconds | datetime | None = None

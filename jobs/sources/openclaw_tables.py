@@ -4,6 +4,7 @@ Of a session `session_windows` has the key, `agent:<agent>:…`, and the key of 
 in the key, else the folder's name. A key names one session after the other: a new one with each reset.
 """
 
+import os.path
 import sqlite3
 from contextlib import closing
 from typing import Final
@@ -89,10 +90,10 @@ def _session_of(database: sqlite3.Connection, key: str, then: object) -> str | N
 def _session_elsewhere(path: str, agent: str, key: str, then: object) -> str | None:
     """Look in another agent's database, which lies beside this one's."""
     other = of_agent(path, agent)
-    if other is None or not other.is_file():
+    if other is None or not os.path.isfile(other):
         return None
     try:
-        with closing(opened(str(other), RowLimits())) as database:
+        with closing(opened(other, RowLimits())) as database:
             return _session_of(database, key, then) if has_tables(database, Tables()) else None
     except sqlite3.Error:
         return None

@@ -24,16 +24,14 @@ from msgspec import Raw
 
 from jobs.sources.fields import MOST_TOKENS, NOTHING, Tokens, digest, first_time, short, state_of
 from jobs.sources.lenient import decode
+from jobs.sources.once import MOST_OPEN, is_new, key
 from jobs.thrash.call import Answer, Entry, ToolCall, Usage
 
 _HAS_INPUT: Final = frozenset({"running", "completed", "error"})
 _ENDED: Final = frozenset({"completed", "error"})
-_OPEN: Final = 32
-"""So many calls without an answer are remembered of a session; of one that was killed it never comes."""
 _CLOSED: Final = 8
-"""And so many with one, should their parts be written once more."""
-_END_OF_ID: Final = 12
-"""Characters that tell the parts of a session apart."""
+"""So many calls with an answer are remembered of a session, should their parts be written once more."""
+_SESSION: Final = "ses_"
 _SESSION_ID: Final = re.compile(r"ses_[0-9A-Za-z]{12,}")
 """A sub-agent's, in the answer of the call that started it."""
 
@@ -97,6 +95,8 @@ class _Event(msgspec.Struct, gc=False):
     time: float | None = None
     id: str = ""
     """The part's, where it does not bear it itself; likewise the model."""
+    number: int | None = None
+    """Of the part's last change, where only that is kept."""
     model: str | None = None
     part: _Part | None = None
     info: _Message | None = None
@@ -106,8 +106,14 @@ class _State(msgspec.Struct, omit_defaults=True):
     """What a session's later events refer to: the model that answers, and parts that may be written anew."""
 
     model: str | None = None
-    open: list[str] = []
-    closed: list[str] = []
+    open: dict[str, None] = {}
+    closed: dict[str, None] = {}
+    read: int = -1
+    """Where parts alone are kept: the number of the last change that was read,"""
+    goal: int = -1
+    """that of the newest one when one began to read what is read now,"""
+    before: int = -1
+    """and that of the newest one the time before."""
 
 
 _event: Final = msgspec.json.Decoder(_Event)
@@ -126,11 +132,19 @@ class Session:
         )
         self._state = state_of(_state, state)
 
+    def begin(self, newest: int) -> None:
+        """Begin to read parts, or go on, where they alone are kept: up to the number of the newest change."""
+        state = self._state
+        if state.read >= state.goal:
+            state.before, state.goal = state.goal, newest
+
     def read(self, line: bytes) -> Sequence[Entry] | None:
         """Return a call once it has its input, its answer once it has ended, and what each step has used."""
         event = decode(_event, line)
         if event is None:
             return None
+        if event.number is not None:
+            self._state.read = event.number
         if event.info is not None:
             if event.info.role == "assistant" and event.info.model:
                 self._state.model = short(event.info.model)
@@ -150,28 +164,35 @@ class Session:
         return msgspec.json.encode(self._state).decode()
 
     def _call(self, part: _Part, event: _Event) -> Sequence[Entry] | None:
-        state, key = part.state, (part.id or part.call_id)[-_END_OF_ID:]
-        if state is None or not part.tool or not key:
+        state, mark = part.state, key(part.id or part.call_id)
+        if state is None or not part.tool or not mark:
             return None
-        is_open, has_ended = key in self._state.open, state.status in _ENDED
+        is_open, has_ended = mark in self._state.open, state.status in _ENDED
         # Most of what is written is what was told already, in other words.
-        if (is_open and not has_ended) or state.status not in _HAS_INPUT or key in self._state.closed:
+        if (is_open and not has_ended) or state.status not in _HAS_INPUT or mark in self._state.closed:
             return ()
         times = state.time or _NO_TIMES
         started = first_time(times.start, event.time)
         if started is None:
             return None
-        if times.compacted is not None:
+        if times.compacted is not None and self._was_told(times, event.number):
             return ()
-        told: list[Entry] = []
-        if not is_open:
-            _remember(self._state.open, key, _OPEN)
-            told.append(self._tool_call(part, state, started))
-        if has_ended:
-            self._state.open.remove(key)
-            _remember(self._state.closed, key, _CLOSED)
-            told.append(self._answer(part, state, first_time(times.end, event.time) or started))
+        told: list[Entry] = [] if is_open else [self._tool_call(part, state, started)]
+        if not has_ended:
+            is_new(mark, self._state.open, None, MOST_OPEN)
+            return told
+        self._state.open.pop(mark, None)
+        is_new(mark, self._state.closed, None, _CLOSED)
+        told.append(self._answer(part, state, first_time(times.end, event.time) or started))
         return told
+
+    def _was_told(self, times: _Time, number: int | None) -> bool:
+        """Whether a call was told before its answer was taken out of what the model sees."""
+        if number is None:
+            return True  # by an earlier event
+        state = self._state
+        read_before = state.goal if number > state.goal else state.before
+        return times.end is not None and times.end * 1000 <= read_before
 
     def _tool_call(self, part: _Part, state: _CallState, ts: float) -> ToolCall:
         return ToolCall(
@@ -214,10 +235,9 @@ class Session:
 
 def _text(state: _CallState) -> bytes:
     text = state.error if state.status == "error" else state.output
-    urls = [attachment.url for attachment in state.attachments or ()]
-    return _SESSION_ID.sub("", "\0".join([text, *urls])).encode()
-
-
-def _remember(keys: list[str], key: str, most: int) -> None:
-    keys.append(key)
-    del keys[:-most]
+    if state.attachments:
+        text = "\0".join([text, *(attachment.url for attachment in state.attachments)])
+    # A single character is found several times as fast as more.
+    if "_" in text and _SESSION in text:
+        text = _SESSION_ID.sub("", text)
+    return text.encode()

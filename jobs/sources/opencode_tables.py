@@ -58,6 +58,7 @@ class Parts:
     """A `TableFormat`: the parts themselves, each changed in place, where a release keeps no events.
 
     A part's number is the time of its last change and a piece of its rowid, as two may be changed in one millisecond.
+    One changes, too, when its answer is taken out of what the model sees: that may be before or after it was read.
     """
 
     table = "part"
@@ -75,8 +76,8 @@ class Parts:
     row = "SELECT session_id, time_updated * 1000 + rowid % 1000 FROM part WHERE rowid = ?"
     rows = """
         SELECT time_updated * 1000 + rowid % 1000 AS number, json_object(
-            'id', id, 'time', time_created, 'part', iif(json_valid(data), json(data), NULL),
-            'model', (
+            'id', id, 'time', time_created, 'number', time_updated * 1000 + rowid % 1000,
+            'part', iif(json_valid(data), json(data), NULL), 'model', (
                 SELECT iif(json_valid(m.data), json_extract(m.data, '$.modelID'), NULL)
                 FROM message m WHERE m.id = message_id
             )
@@ -89,10 +90,18 @@ class Parts:
         SELECT min(time_updated * 1000 + rowid % 1000) AS number FROM part
         WHERE session_id = ? AND time_updated * 1000 + rowid % 1000 > ? AND typeof(time_updated) = 'integer'
     """
+    newest_in = """
+        SELECT max(time_updated * 1000 + rowid % 1000) FROM part
+        WHERE session_id = ? AND typeof(time_updated) = 'integer'
+    """
 
     def reader(self, database: sqlite3.Connection, _path: str, session: str, state: str, /) -> Session:
-        """Look up where a session works and which one has started it."""
-        return _session(database, session, state)
+        """Look up where a session works, which one has started it, and how far it has come."""
+        reader = _session(database, session, state)
+        match database.execute(self.newest_in, (session,)).fetchone():
+            case (int(newest),):
+                reader.begin(newest)
+        return reader
 
 
 def _session(database: sqlite3.Connection, session: str, state: str) -> Session:

@@ -20,6 +20,9 @@ _BEGINNING: Final = 1 << 16
 LONGEST_LINE: Final = 8 << 20
 """And so many if not even its first line ends within them."""
 _LINES: Final = 50
+_PREAMBLE: Final = 2 << 20
+"""Bytes that are looked at where these lines are records of no format: much may come before what tells it."""
+_PREAMBLE_LINES: Final = 20_000
 
 Formats = Mapping[str, LogFormat]
 
@@ -41,34 +44,47 @@ def recognise(path: str, formats: Formats, tables: TableReader) -> str | Unknown
     """Return the name of the format that a file has, or what else it is. Raises OSError."""
     if is_database(path):
         return _format_of_tables(path, formats, tables)
-    beginning = _beginning(path).lstrip(b"\0")
-    has_records = False
-    for record in _records(beginning):
+    beginning = _beginning(path)
+    kind = _format_of_lines(path, formats, beginning, _LINES)
+    if kind is Unknown.RECORDS and (len(beginning) == _BEGINNING or beginning.count(b"\n") > _LINES):
+        return _format_of_lines(path, formats, _start(path, _PREAMBLE), _PREAMBLE_LINES)
+    return kind
+
+
+def _format_of_lines(path: str, formats: Formats, content: bytes, most: int) -> str | Unknown:
+    """Return what the first lines of a file show."""
+    content, has_records = content.lstrip(b"\0"), False
+    for record in _records(content, most):
         # What would fit two formats tells nothing, so that their order does not matter.
         fitting = [name for name, form in formats.items() if form.is_record(record) and form.is_path(path)]
         if len(fitting) == 1:
             return fitting[0]
         has_records = True
-    if b"\n" not in beginning:
+    if b"\n" not in content:
         return Unknown.BLANK
     return Unknown.RECORDS if has_records else Unknown.OTHER
 
 
 def _beginning(path: str) -> bytes:
+    """Return what is looked at first, the first line as a whole."""
+    beginning = _start(path, _BEGINNING)
+    if len(beginning) < _BEGINNING or b"\n" in beginning:
+        return beginning
+    longer = _start(path, LONGEST_LINE)
+    return longer[: longer.find(b"\n") + 1] or longer
+
+
+def _start(path: str, size: int) -> bytes:
     file = opened_to_read(path)
     try:
-        beginning = os.pread(file, _BEGINNING, 0)
-        if len(beginning) < _BEGINNING or b"\n" in beginning:
-            return beginning
-        longer = os.pread(file, LONGEST_LINE, 0)
-        return longer[: longer.find(b"\n") + 1] or longer
+        return os.pread(file, size, 0)
     finally:
         os.close(file)
 
 
-def _records(beginning: bytes) -> Iterator[Record]:
+def _records(content: bytes, most: int) -> Iterator[Record]:
     """Yield the objects among the first lines; the last one may be complete without its end."""
-    for line in islice(beginning.split(b"\n"), _LINES):
+    for line in islice(content.split(b"\n"), most):
         try:
             record = msgspec.json.decode(line)
         except (ValueError, RecursionError):

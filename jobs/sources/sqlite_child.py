@@ -1,4 +1,4 @@
-"""The process that reads databases for the bot: `python -m jobs.sources.sqlite_child`.
+"""The process that reads databases for the bot, which `sqlite_process` starts.
 
 A database is its writer's, who can end whatever process reads it, by cutting short a file that SQLite has mapped. So
 that is this one and not the bot. It reads requests from its standard input, writes the replies to its standard
@@ -42,7 +42,6 @@ _OUTPUT: Final = 1
 def main() -> int:
     """Answer requests until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the bot's to act on
-    gc.disable()  # nothing lives long here, and looking for cycles takes a tenth of the time
     _limit(resource.RLIMIT_AS, _MEMORY)
     _limit(resource.RLIMIT_CORE, 0)
     with suppress(BrokenPipeError):
@@ -51,6 +50,7 @@ def main() -> int:
             for reply in answer(request):
                 _say(reply)
             _say(Done())
+    gc.freeze()  # else Python would look for cycles once more before it ends
     return 0
 
 
@@ -95,7 +95,3 @@ def _say(reply: Reply) -> None:
     rest = memoryview(packed(reply))
     while rest:
         rest = rest[os.write(_OUTPUT, rest) :]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

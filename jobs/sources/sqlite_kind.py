@@ -1,9 +1,9 @@
 """Tells which format a database has by the tables in it."""
 
+import os.path
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 
 from jobs.sources.sqlite_rows import has_tables, opened
 from jobs.sources.sqlite_talk import Kind, Problem, Recognise
@@ -13,7 +13,7 @@ from jobs.sources.table_format import RowLimits, TableFormat
 def recognise(request: Recognise, formats: Sequence[TableFormat]) -> Kind | Problem:
     """Return which of the formats is the first that a database has all of."""
     try:
-        with closing(opened(str(Path(request.path).absolute()), RowLimits())) as database:
+        with closing(opened(os.path.abspath(request.path), RowLimits())) as database:
             found = next((index for index, form in enumerate(formats) if _answers(database, form)), None)
             tables = database.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError as error:

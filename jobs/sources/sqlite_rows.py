@@ -1,9 +1,9 @@
 """The rows of an SQLite database that is a log: of one session after the other, numbered within it."""
 
+import os.path
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from pathlib import Path
 from time import monotonic
 from typing import Final
 
@@ -21,7 +21,7 @@ _STEPS: Final = 1000
 
 _COST_OF_ROW: Final = 100
 """In bytes, beside its own: a row of one byte is no less work than a short line."""
-_unpacker: Final = zstandard.ZstdDecompressor()  # for one thread
+_unpack: Final = zstandard.ZstdDecompressor().decompress  # for one thread
 
 Place = tuple[int, str, int]
 """Of a row: its rowid, session and number."""
@@ -71,24 +71,30 @@ class Reading(sqlite3.Connection):
 
 def opened(path: str, limits: RowLimits) -> Reading:
     """Return a connection that reads. Raises sqlite3.Error."""
-    _look_beside(Path(path).resolve())
-    address = Path(path).as_uri()
+    _look_beside(os.path.realpath(path))
+    address = _address(path)
     try:
         return _connected(f"{address}?mode=ro", limits)
     except sqlite3.OperationalError as error:
         # Where nothing may be created, not even a reader can share a write-ahead log with others.
         # Without such a log nobody is writing.
-        if not error.sqlite_errorname.startswith(_NOT_CREATED) or Path(f"{path}-wal").exists():
+        if not error.sqlite_errorname.startswith(_NOT_CREATED) or os.path.exists(f"{path}-wal"):
             raise
         return _connected(f"{address}?immutable=1", limits)
 
 
-def _look_beside(path: Path) -> None:
+def _look_beside(path: str) -> None:
     # SQLite would open a pipe and wait for its writer.
     for end in BESIDE:
-        beside = Path(f"{path}{end}")
-        if beside.exists() and not beside.is_file():
-            raise sqlite3.OperationalError(f"{beside.name} is not a regular file")
+        beside = f"{path}{end}"
+        if os.path.exists(beside) and not os.path.isfile(beside):
+            raise sqlite3.OperationalError(f"{os.path.basename(beside)} is not a regular file")
+
+
+def _address(path: str) -> str:
+    for sign in "%?#":
+        path = path.replace(sign, f"%{ord(sign):x}")
+    return f"file://{path}"
 
 
 def _connected(address: str, limits: RowLimits) -> Reading:
@@ -166,15 +172,17 @@ def take(
 ) -> tuple[list[Row], int]:
     """Return the next rows, about a chunk of them, and what they cost. Raises sqlite3.Error."""
     taken: list[Row] = []
-    size, longest = 0, limits.longest_row
+    size, chunk, longest = 0, limits.chunk, limits.longest_row
     try:
         # The rows of a chunk are fetched and the lock is gone before anything is done with them.
         with closing(database.execute(form.rows, (head.session, after, head.number))) as rows:
             for number, text, frame in rows:
                 record = text if isinstance(text, bytes) else _unpacked(text, frame, longest)
                 taken.append((number, record))
-                size += _COST_OF_ROW + len(record or b"")
-                if size >= limits.chunk:
+                size += _COST_OF_ROW
+                if record is not None:
+                    size += len(record)
+                if size >= chunk:
                     break
     except sqlite3.DataError:
         return (taken, size) if taken else _take_one(database, form, head, after, limits)
@@ -206,8 +214,8 @@ def _unpacked(text: object, frame: object, most: int) -> bytes | None:
         return None
     try:
         size = zstandard.frame_content_size(frame)
-        if size > most:
-            return None
-        return _unpacker.decompress(frame, max_output_size=most if size < 0 else 0)
+        if 0 <= size <= most:
+            return _unpack(frame)
+        return _unpack(frame, max_output_size=most) if size < 0 else None
     except zstandard.ZstdError:
         return None

@@ -27,6 +27,8 @@ _COST_OF_LINE: Final = 100
 """In bytes: as long as a line takes that cannot be read, so many bytes of others take."""
 _CLOCK_SLACK: Final = 2
 """Seconds by which a file system's times may lie behind the bot's clock."""
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""What some editors and shells begin a text with."""
 _LARGEST: Final = 2**63 - 1
 """That an SQLite integer can be."""
 
@@ -180,7 +182,7 @@ def read_new(
         end, left, is_done = seen.st_size, limits.look, False
         while not is_done:
             data, after = _step(file, place, end, limits)
-            lines = BytesIO(data).readlines()
+            lines = BytesIO(data if place.offset else data.removeprefix(_BYTE_ORDER_MARK)).readlines()
             is_last = after is place or after.offset >= end
             left -= after.offset - place.offset + len(lines) * _COST_OF_LINE
             is_done = is_last or left <= 0

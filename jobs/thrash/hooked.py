@@ -4,6 +4,10 @@ What a hook tells counts if the log has told no calls meanwhile, and until it do
 hook has told before. So a log that lags, one that comes late and one that stops growing need no rules of their own. The
 two are not joined call by call: not every hook tells an id, some tell other ids than the log, and of a script one may
 tell each command.
+
+Not every hook tells a sub-agent's calls from its parent's, and a parent that waits for a sub-agent logs nothing. So a
+sub-agent's log that goes on stands for its parent's as well, and the process that a hook names for a parent is its
+sub-agents', too.
 """
 
 import msgspec

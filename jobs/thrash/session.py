@@ -78,6 +78,19 @@ def logged_until(session: Session, log_ts: float, now: float) -> Session:
     return replace(session, memory=msgspec.structs.replace(session.memory, log_ts=log_ts))
 
 
+def told_by_subagents(session: Session) -> Session:
+    """Return a session whose sub-agents' logs go on: what a hook has told of it may have been theirs."""
+    if session.memory.logged is None:
+        return session
+    logged = _as_logged(session)
+    return replace(logged, streak=_renumbered(session.streak, logged.memory, session.last_ts))
+
+
+def named(session: Session, hooked: Heard) -> Session:
+    """Return a session under the name that a hook tells until it has made a call."""
+    return session if session.memory.calls else replace(session, agent=hooked.newest[-1].agent)
+
+
 def run_by(session: Session, pids: Sequence[tuple[int, float]], now: float) -> Session:
     """Return a session after each change of its process, told with its time."""
     pid, since = session.pid, session.pid_since_ts
@@ -160,10 +173,11 @@ def _renumbered(streak: Streak, memory: LocalityState, until: float) -> Streak:
 
 def _after(session: Session, heard: Heard, memory: LocalityState, now: float) -> Session:
     newest = heard.newest[-1]
+    # A hook names the root as the parent of every sub-agent, and not its task: where the log tells them, they stay.
+    if memory.logged is None or not memory.logged.calls:
+        session = replace(session, agent=newest.agent, parent=newest.parent or session.parent)
     return replace(
         run_by(session, heard.pids, now),
-        agent=newest.agent,
-        parent=newest.parent or session.parent,
         last_ts=newest.ts,
         seen_at=now,
         errors=session.errors + heard.errors,

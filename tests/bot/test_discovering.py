@@ -45,12 +45,12 @@ def put(sample: str, path: Path) -> None:
 def table_in(out: str) -> list[list[str]]:
     """Return the rows, as words."""
     table = out.partition("\n# For loopwarden.toml")[0]
-    return [line.split() for line in table.splitlines() if "/" in line]
+    return [line.removeprefix("# ").split() for line in table.splitlines() if "/" in line]
 
 
 def watchlist_in(out: str) -> Watchlist:
-    lines = out[out.index("# For loopwarden.toml") :]
-    return parse_watchlist(lines, Path("/nowhere"), FORMATS)
+    """Read it as it was sent to a file, with the table."""
+    return parse_watchlist(out, Path("/nowhere"), FORMATS)
 
 
 def test_the_logs_of_every_program_are_found_and_can_be_copied(
@@ -160,7 +160,7 @@ def test_of_large_logs_the_ends_are_read_and_that_is_said(
     [row] = table_in(out)
     assert row[2:4] == ["1", "1+"]
     assert row[-1] == "0+"
-    assert "\n+ at least: of each place the newest " in out
+    assert "\n# + at least: of each place the newest " in out
 
 
 COMMAND = [sys.executable, "-m", "bot", "sources"]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -116,9 +117,60 @@ def test_files_of_one_folder_go_on_from_each_other(
     ]
 
 
-def test_a_path_given_twice_is_read_once(log: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["replay", "--json", log, log]) == 0
-    assert len(events_in(capsys.readouterr().out)) == 2
+@pytest.mark.parametrize("path", ["~/*.jsonl", "~/calls.jsonl", "~"])
+def test_a_path_may_begin_at_home(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In quotes, too, where the shell leaves it as it is."""
+    home = tmp_path / "home [of] op"
+    home.mkdir()
+    (home / "calls.jsonl").write_text(circles(100))
+    monkeypatch.setenv("HOME", str(home))
+    assert main(["replay", path]) == 0
+
+
+def test_a_file_that_is_named_twice_is_read_once(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By itself, by its folder, or by a pattern."""
+    assert main(["replay", "--json", log, log, ".", "*.jsonl"]) == 0
+    said = capsys.readouterr()
+    assert (len(events_in(said.out)), said.err) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("calls", "written"), [(100, NOON + 900), (40, NOON), (40, NOON + 900)], ids=["whole", "older", "touched"]
+)
+def test_a_copy_of_a_log_changes_nothing(
+    calls: int, written: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Be it whole or from before the log went on, and whichever of them was written to last."""
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone" / "s-1.jsonl").write_text("".join(map(answer, range(100))))
+    os.utime(tmp_path / "alone" / "s-1.jsonl", (NOON + 500, NOON + 500))
+    shutil.copytree(tmp_path / "alone", tmp_path / "both" / "project")
+    copy = tmp_path / "both" / "backup" / "s-1.jsonl"
+    copy.parent.mkdir()
+    copy.write_text("".join(map(answer, range(calls))))
+    os.utime(copy, (written, written))
+    said = []
+    for folder in ("alone", "both"):
+        assert main(["replay", folder]) == 0
+        said.append(capsys.readouterr().out)
+    assert "100 calls of 1 session read" in said[0]
+    assert said[0] == said[1]
+
+
+def test_a_session_that_is_in_a_database_and_in_a_log_of_lines_counts_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As with OpenClaw, whose older releases have left files of lines behind."""
+    with closing(OpenClaw(tmp_path / "openclaw-agent.sqlite")) as database:
+        database.session("s-1", "agent:main:s-1")
+        for number in range(100):
+            database.add(Row("s-1", number, turn(number), int(NOON * 1000) + number))
+    lines = [json.dumps({"type": "session", "version": 3, "id": "s-1"}).encode(), *map(turn, range(100))]
+    (tmp_path / "s-1.jsonl").write_bytes(b"".join(each + b"\n" for each in lines))
+    assert main(["replay", "."]) == 0
+    assert "100 calls of 1 session read; 1 session alerted, 1 stopped, which would have saved 63 calls" in (
+        capsys.readouterr().out
+    )
 
 
 def test_who_stops_reading_ends_it_without_a_complaint(tmp_path: Path) -> None:
@@ -204,6 +256,7 @@ def test_where_nothing_would_have_been_saved_it_is_said_how_to_look_more_often(
     assert HINT not in shown([event(EventKind.KILL, saved=Saved(calls=2, seconds=3))])
     assert HINT in shown([event(EventKind.KILL, saved=Saved())])
     assert len(list(lines_of([], 1, 1, 5, "utf-8"))) == 1
+    assert len(list(lines_of([], 0, 0, 60, "utf-8"))) == 1
 
 
 def test_alerts_alone_save_nothing() -> None:
@@ -392,6 +445,9 @@ def test_lines_that_cannot_be_read_are_counted(
         (["none.jsonl"], "none.jsonl is not there."),
         (["notes.txt"], "notes.txt is left out: its format is not known."),
         (["--format", "gateway", "notes.txt"], "1 line could not be read."),
+        (["--format", "codex", "s-1.jsonl"], "No call of format codex is in 1 file of format claude-code."),
+        (["--format", "codex", "notes.txt"], "No call of format codex is in 1 file of no known format."),
+        (["damaged.db"], "damaged.db cannot be read: file is not a database."),
         (["--format", "gateway", "old.gz"], "old.gz is passed over: it is compressed, or gone."),
     ],
 )
@@ -400,6 +456,8 @@ def test_if_nothing_can_be_read_that_is_an_error(
 ) -> None:
     (tmp_path / "notes.txt").write_text("Buy milk.\n")
     (tmp_path / "old.gz").write_text("")
+    (tmp_path / "damaged.db").write_bytes(b"SQLite format 3\0trash")
+    (tmp_path / "s-1.jsonl").write_text(answer(0))
     assert main(["replay", *arguments]) == 1
     assert said in capsys.readouterr().err
 
@@ -457,6 +515,10 @@ def test_every_number_of_the_settings_can_be_given(name: str, log: str) -> None:
         (
             ["--set", "thrash.kil_after=2"],
             "thrash.kil_after: no such setting; did you mean thrash.kill_after?",
+        ),
+        (
+            ["--set", "thrash.nope=2"],
+            "thrash.nope: no such setting; there are thrash.distance, thrash.every, ",
         ),
         (["--set", "thrash.kill_after=two"], "thrash.kill_after: Input should be a valid integer"),
         (["--set", "thrash.every=0"], "thrash.every: Input should be greater than or equal to 1"),

@@ -65,6 +65,14 @@ async def test_a_wrong_list_is_told_once_and_the_last_good_one_stays_in_force(ro
     assert "at 3 it is stopped" in alert.text
 
 
+async def test_a_wrong_list_stands_in_the_log(room: Room, caplog: pytest.LogCaptureFixture) -> None:
+    """For who reads it there while Telegram is away."""
+    write(room, WRONG)
+    await room.scan()
+    [line] = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert "the watch list is wrong" in line.getMessage()
+
+
 async def test_a_wrong_list_shows_in_status_until_it_is_repaired(room: Room) -> None:
     write(room, WRONG)
     await room.scan()

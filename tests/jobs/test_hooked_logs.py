@@ -133,6 +133,7 @@ def test_once_the_log_is_read_all_is_counted_as_the_log_alone_tells_it(
                     agent.write_hook(until)
                 else:
                     world = world_over(store, folder) if what == "restart" else world
+                    world.clock.time = NOON + 30  # a call is over before it is told
                     await world.look(beats=0)
             await world.look()
             return await world.session()

@@ -179,6 +179,23 @@ def test_a_growing_line_is_read_once_it_is_whole(tmp_path: Path) -> None:
     assert counts[-1] == 2
 
 
+def test_a_log_is_read_once_it_shows_what_it_is(tmp_path: Path) -> None:
+    """However many records of unknown types came first, and however often one has looked: nothing of it is missing."""
+    log, follower = tmp_path / "s.jsonl", auto(tmp_path)
+    source = follower.source()
+    for part in (b'{"type":"mode"}\n' * 100, b'{"type":"mode"}\n' * 9000):
+        with log.open("ab") as file:
+            file.write(part)
+        assert list(source.read_new({}, now=0)) == []
+        assert source.problems() == (f"{log} will not be read: its format is not known.",)
+    with log.open("ab") as file:
+        file.write(ROLLOUT)
+    follower.look()
+    assert follower.told.calls == read_at_once("codex", DATA / "codex" / "calls.jsonl").calls
+    [batch] = source.read_new({}, now=0)
+    assert len(batch.calls) == len(follower.told.calls)
+
+
 # ── what a file is may change ─────────────────────────────────────────────────────────────────────
 
 

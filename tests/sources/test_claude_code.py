@@ -444,6 +444,41 @@ def test_the_parent_of_a_deep_sub_agent_is_the_root_unless_another_is_sure(tmp_p
     assert parent_in(log) == "s"
 
 
+@pytest.mark.parametrize(
+    ("caller", "called"),
+    [
+        ("subagents", "subagents/workflows/wf_x"),
+        ("subagents/workflows/wf_x", "subagents"),
+        ("subagents/workflows/wf_x", "subagents/workflows/wf_y"),
+        ("subagents/workflows/wf_x", "subagents/workflows/wf_x"),
+    ],
+)
+def test_a_sub_agents_parent_may_lie_in_another_folder_of_the_session(
+    caller: str, called: str, tmp_path: Path
+) -> None:
+    """Those of a workflow have one of their own. Another session's are no parents."""
+    for folder in (tmp_path / caller, tmp_path / called, tmp_path / "other" / caller):
+        folder.mkdir(parents=True, exist_ok=True)
+    log, line = place(tmp_path / called), agent_line(use("toolu_up", "Agent"), agent="b2") + b"\n"
+    (tmp_path / "other" / caller / "agent-b2.jsonl").write_bytes(line)
+    assert parent_in(log) == "s"
+    (tmp_path / caller / "agent-b2.jsonl").write_bytes(line)
+    assert parent_in(log) == "b2"
+
+
+def test_a_sub_agent_knows_its_neighbours_however_many_there_are_elsewhere(tmp_path: Path) -> None:
+    """More are not looked through than can be."""
+    tree = tmp_path / "subagents"
+    (tree / "workflows/wf_x").mkdir(parents=True)
+    log, line = place(tree / "workflows/wf_x"), agent_line(use("toolu_up", "Agent"), agent="b2") + b"\n"
+    for number in range(501):
+        (tree / f"agent-n{number}.jsonl").touch()
+    (tree / "agent-b2.jsonl").write_bytes(line)
+    assert parent_in(log) == "s"
+    (log.parent / "agent-b2.jsonl").write_bytes(line)
+    assert parent_in(log) == "b2"
+
+
 def test_a_sub_agent_is_never_its_own_parent(tmp_path: Path) -> None:
     (tmp_path / "agent-copy.jsonl").write_bytes(agent_line(use("toolu_up", "Agent")) + b"\n")
     assert parent_in(place(tmp_path)) == "s"

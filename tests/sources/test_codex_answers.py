@@ -120,6 +120,15 @@ def test_a_failure_belongs_to_the_script_that_names_its_command(failing: str) ->
     assert [answer.call_id for answer in told.answers if answer.is_error] == [failing]
 
 
+def test_a_failure_belongs_to_the_script_that_names_its_command_far_down() -> None:
+    """Before that it may say at length what it is for, or write a file."""
+    long = f"// {'so ' * 5000}\nawait tools.exec_command({{cmd: 'make test'}});"
+    calls = [script("call_1", f"// {'so ' * 5000}\ntext(1);"), script("call_2", long)]
+    outputs = [scripted("call_1", ""), scripted("call_2", "")]
+    told = read([meta(), begin(), *calls, ended("exec-1", code=1, command="make test"), *outputs])
+    assert [answer.is_error for answer in told.answers] == [False, True]
+
+
 def test_a_failure_that_no_script_names_is_the_first_ones() -> None:
     odd = event("item_completed", item={"type": "CommandExecution", "id": "x", "command": [], "exit_code": 1})
     for failure in (ended("x", code=1), odd, event("item_completed", item={"id": "x", "status": "failed"})):

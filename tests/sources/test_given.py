@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.sources.given import Log, find_logs
+from jobs.sources.tail import Identity
 from jobs.watchlist.sources import AUTO
 from tests.fakes import NOON
 
@@ -35,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def found(given: str, folder: Path, format_name: str = AUTO) -> tuple[list[tuple[str, list[str]]], list[str]]:
     problems: list[str] = []
-    logs = find_logs(given, format_name, str(folder), problems)
+    logs = find_logs(given, format_name, str(folder), problems, set())
     return [(log.format, paths_of(log)) for log in logs], problems
 
 
@@ -130,10 +131,36 @@ def test_a_format_that_is_named_is_not_doubted(folder: Path) -> None:
 
 def test_a_name_that_could_be_a_pattern_is_a_name_first(folder: Path) -> None:
     (folder / "run[1].jsonl").write_text(GATEWAY)
-    logs = find_logs("run[1].jsonl", AUTO, str(folder), [])
+    logs = find_logs("run[1].jsonl", AUTO, str(folder), [], set())
     (file,) = logs[0].files
     (batch,) = file.source.read_new({}, NOON)
     assert (file.path, file.size, len(batch.calls)) == ("run[1].jsonl", len(GATEWAY), 1)
+
+
+def test_a_file_is_read_once_however_many_names_it_has(folder: Path) -> None:
+    """It bears its own name rather than a link's: some formats tell by it whose log it is."""
+    (folder / "0.jsonl").symlink_to(folder / "a.jsonl")
+    (folder / "b.jsonl").hardlink_to(folder / "a.jsonl")
+    assert found("[0ab].jsonl", folder) == ([("gateway", ["a.jsonl"])], [])
+
+
+def test_a_file_that_several_paths_name_is_of_the_first(folder: Path) -> None:
+    read, problems = set[Identity](), list[str]()
+    paths = [
+        [path for log in find_logs(given, AUTO, str(folder), problems, read) for path in paths_of(log)]
+        for given in ("deep", ".", "a.jsonl", "deep")
+    ]
+    assert paths == [["deep/er/b.jsonl"], ["./z.jsonl", "./a.jsonl", "./c.jsonl"], [], []]
+    assert problems == []
+
+
+def test_a_damaged_database_is_handed_to_what_reads_databases(folder: Path) -> None:
+    """That says why it cannot be read; whose it was cannot be told any more."""
+    (folder / "deep" / "any.db").write_bytes(b"SQLite format 3\0trash")
+    (log,) = find_logs("deep/any.db", AUTO, str(folder), [], set())
+    (file,) = log.files
+    assert list(file.source.read_new({}, NOON)) == []
+    assert file.source.problems() == (f"{folder}/deep/any.db cannot be read: file is not a database.",)
 
 
 def test_what_is_not_there_is_said(folder: Path) -> None:

@@ -132,6 +132,8 @@ def test_details_that_change_on_every_call_do_not_tell_answers_apart() -> None:
 
 def test_output_is_taken_from_the_details_if_there_is_no_text() -> None:
     assert digest("", aggregated="a") != digest("", aggregated="b")
+    assert digest("", aggregated="a") == digest("a", aggregated="b")
+    assert digest("", aggregated=1) == digest(""), "what is no text is none"
 
 
 def test_notes_of_the_loop_detection_do_not_tell_answers_apart() -> None:

@@ -2,15 +2,21 @@
 
 import json
 import sqlite3
-from itertools import pairwise
+from collections import Counter
+from itertools import islice, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobs.ports import Cursor
 from jobs.sources.opencode_events import Session
+from jobs.sources.opencode_tables import Parts
+from jobs.sources.sqlite_log import Databases
+from jobs.sources.table_format import RowLimits
 from jobs.thrash.call import Answer, Entry, Usage
 from tests.sources.contract import SHARED, Follower, Told, read_at_once
 from tests.sources.databases import OpenCode, Row, opencode_rows, rows_of
@@ -178,11 +184,11 @@ def test_an_odd_field_hides_nothing_else() -> None:
 def test_what_is_remembered_is_bounded() -> None:
     """Also of calls that were killed, whose answers never come."""
     reader = session()
-    for number in range(1000):
+    for number in range(3000):
         reader.read(tool("running", part_id=f"prt_{'x' * 10_000}{number:014}"))
         reader.read(tool("completed", part_id=f"prt_{number:026}"))
     reader.read(json.dumps({"info": {"role": "assistant", "modelID": "m" * 100_000}}).encode())
-    assert len(reader.state()) < 1500
+    assert len(reader.state()) < 30_000
 
 
 @given(st.binary(max_size=300))
@@ -286,6 +292,61 @@ def test_parts_that_are_no_json_are_counted(tmp_path: Path) -> None:
     told = read_at_once("opencode", writer.path)
     assert (len(told.calls), told.unreadable) == (1, 1)
     writer.close()
+
+
+def taken_out(part: str, end: int) -> bytes:
+    """A call whose answer is not shown to the model any more."""
+    times = {"start": TIME, "end": TIME + end, "compacted": TIME + 9000}
+    return tool("completed", part_id=f"prt_{part}", time=times)
+
+
+def test_parts_whose_answers_were_taken_from_the_model_are_told(tmp_path: Path) -> None:
+    """There is no other record of these calls."""
+    writer = sample_of_parts(tmp_path / "opencode.db")
+    for number in range(30):
+        change(writer, f"{number}", 9000, taken_out(f"{number}", number))
+    change(writer, "30", 8000, tool("completed", time={"start": TIME, "end": TIME + 8000}))
+    told = read_at_once("opencode", writer.path)
+    assert (len(told.calls), len(told.answers)) == (31, 31)
+    writer.close()
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 29), st.sampled_from([False] * 5 + [True])), max_size=80),
+    chunk=st.integers(1, 3000),
+)
+def test_calls_are_told_once_whenever_their_answers_are_taken_from_the_model(
+    changes: list[tuple[int, bool]], chunk: int
+) -> None:
+    """Before one looks for the first time or between two looks, of which the bot does not survive each."""
+    with TemporaryDirectory() as folder:
+        writer = sample_of_parts(Path(folder, "opencode.db"))
+        source = Databases(
+            name="agents", pattern=str(writer.path), formats=[Parts()], limits=RowLimits(chunk=chunk)
+        )
+        cursors, calls, answers = dict[str, Cursor](), list[str | None](), list[str]()
+
+        def look(batches: int | None) -> None:
+            for batch in islice(source.read_new(dict(cursors), now=0), batches):
+                cursors[batch.path] = batch.cursor
+                calls.extend(call.call_id for call in batch.calls)
+                answers.extend(answer.call_id for answer in batch.answers)
+
+        ended = dict[int, int]()
+        for at, (part, is_look) in enumerate(changes, start=1):
+            times = {"start": TIME, "end": TIME + ended.setdefault(part, at)}
+            times |= {"compacted": TIME + at} if ended[part] < at else {}
+            data = tool("completed", time=times).replace(b"call_1", b"%d" % part)
+            change(writer, f"{part}", at, data)
+            if is_look:
+                look(1)
+                look(None)
+        look(None)
+        writer.close()
+    expected = Counter(map(str, ended))
+    assert Counter(calls) == expected
+    assert Counter(answers) == expected
 
 
 @with_real_logs

@@ -198,6 +198,16 @@ def test_a_first_line_may_be_long(tmp_path: Path) -> None:
     assert format_of(made_of([line, "{}"], tmp_path), FORMATS) == "codex"
 
 
+@pytest.mark.parametrize("size", [10, 1_000])
+def test_many_records_of_unknown_types_may_come_first(size: int, tmp_path: Path) -> None:
+    """Such as a program writes before anybody has said anything; text is not looked through as far."""
+    record = f'{{"type":"mode","sessionId":"s","mode":"{"x" * size}"}}'
+    for number in (60, 1900):
+        for name, lines in BEGINNINGS.items():
+            assert format_of(made_of([record] * number + lines, tmp_path), FORMATS) == name
+        assert recognise(made_of([record] * number, tmp_path), FORMATS) is Unknown.RECORDS
+
+
 def test_zeros_before_the_first_line_are_passed_over(tmp_path: Path) -> None:
     """A writer that does not append leaves them after its log was truncated."""
     path = tmp_path / "log.jsonl"

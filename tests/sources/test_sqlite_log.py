@@ -5,7 +5,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -248,6 +248,15 @@ def test_a_database_that_two_paths_lead_to_is_read_once(writer: OpenClaw, tmp_pa
     writer.add(call("s-1", 0, 1000))
     (tmp_path / "agents/link").symlink_to(tmp_path / "agents/main")
     told = read_at_once("openclaw", tmp_path / "agents/*/agent/*.sqlite")
+    assert len(told.calls) == 1
+
+
+@pytest.mark.parametrize("folder", ["a b?immutable=1", "#1", "100%", "%41", "ü"])
+def test_a_databases_path_may_have_any_sign(tmp_path: Path, folder: str) -> None:
+    """SQLite is given it in an address, where some have a meaning."""
+    with closing(OpenClaw(tmp_path / folder / "openclaw-agent.sqlite")) as writer:
+        writer.add(call("s-1", 0, 1000))
+        told = read_at_once("openclaw", tmp_path / "*/openclaw-agent.sqlite")
     assert len(told.calls) == 1
 
 

@@ -1,6 +1,7 @@
 """Databases are read by a process of their own: whatever becomes of it, the bot goes on."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,12 @@ import pytest
 from jobs.ports import Batch, Cursor
 from jobs.sources.ends import Sample, ends_of
 from jobs.sources.sqlite_log import Databases
+from jobs.sources.sqlite_process import PROGRAM, SPARING
 from jobs.sources.table_format import RowLimits
 from tests.sources.databases import OpenClaw, Row, openclaw_rows
 from tests.sources.odd_tables import Odd
 
+ROOT = Path(__file__).parents[2]
 CALLS = 6
 """In the sample."""
 
@@ -134,6 +137,35 @@ def test_the_reader_knows_none_of_the_bots_secrets(folder: Path, monkeypatch: py
     assert {call.agent for call in batch.calls} == {"reports"}  # `Odd` would name the token
 
 
+UPGRADE = """
+import sys
+from pathlib import Path
+from jobs.sources import sqlite_process
+from jobs.sources.opencode_tables import Parts
+from jobs.sources.sqlite_log import Databases
+source, program = Databases(name="agents", pattern=sys.argv[1], formats=[Parts()]), Path(sqlite_process.__file__)
+list(source.read_new({}, now=0))
+print(*source.problems())
+program.with_name("sqlite_child.py").write_text("def main(): return 0")
+list(source.read_new({}, now=0))
+print(*source.problems())
+"""
+
+
+def test_a_reader_of_another_release_is_a_reason_to_restart_the_bot(folder: Path) -> None:
+    """Its files may be replaced while it runs."""
+    without = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "jobs", folder / "program" / "jobs", ignore=without)
+    path, environment = folder / "a.sqlite", os.environ | {"PYTHONPATH": f"{folder / 'program'}"}
+    command = [sys.executable, "-P", "-c", UPGRADE, str(path)]
+    printed = subprocess.check_output(command, text=True, env=environment)  # noqa: S603 - ours
+    advice = "and the program was replaced after the bot had started: restart the bot."
+    assert printed.splitlines() == [
+        f"{path} cannot be read: it has no table part.",
+        f"{path} cannot be read: its reader ended with exit code 0, {advice}",
+    ]
+
+
 SCRIPT = """
 import sys
 from tests.sources.test_sqlite_process import databases
@@ -159,16 +191,26 @@ def test_the_reader_does_not_outlive_the_bot(folder: Path) -> None:
 def test_the_reader_starts_quickly() -> None:
     """It imports nothing that reading a database does not need."""
     modules = "sqlite_child, openclaw_tables, openclaw_audit, opencode_tables"
-    script = f"import sys; from jobs.sources import {modules}; print(*sys.modules)"
+    script = f"{SPARING}; from jobs.sources import {modules}; print(*sys.modules)"
     printed = subprocess.check_output([sys.executable, "-c", script], text=True)  # noqa: S603 - ours
     loaded = {name.partition(".")[0] for name in printed.split()}
-    assert not loaded & {"aiogram", "aiosqlite", "asyncio", "bot", "psutil", "rapidfuzz", "subprocess"}
+    assert not loaded & {
+        "aiogram",
+        "aiosqlite",
+        "asyncio",
+        "bot",
+        "pathlib",
+        "psutil",
+        "rapidfuzz",
+        "subprocess",
+    }
+    assert not loaded & {"ast", "inspect"}, "typing_extensions imports them, for msgspec if it is there"
     assert "jobs.ports" not in printed.split()
 
 
 def test_requests_come_through_a_pipe() -> None:
     """That end of input ends the reader."""
-    command = [sys.executable, "-m", "jobs.sources.sqlite_child"]
+    command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, input=b"", capture_output=True, check=True)  # noqa: S603 - ours
     assert (done.stdout, done.stderr) == (b"", b"")
     assert os.WIFEXITED(done.returncode)
