@@ -47,7 +47,7 @@ coverage: $(STAMP) ## the tests under branch coverage: decisions 100 %, the whol
 prove: $(STAMP) ## the slow proofs
 	$(BIN)/pytest -m prove
 
-bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes some minutes and 2 GB of disk
+bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes some minutes and 3 GB of disk
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench
 	$(BIN)/python benchmarks/quick_commands.py
 	$(BIN)/python benchmarks/read_from_start.py
@@ -58,6 +58,8 @@ bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes s
 	$(BIN)/python benchmarks/source_speed.py
 	$(BIN)/python benchmarks/delivery.py
 	$(BIN)/python benchmarks/hostile_memory.py
+	$(BIN)/python benchmarks/verification.py
+	$(BIN)/python benchmarks/history.py
 
 format: $(STAMP) ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix

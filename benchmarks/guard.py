@@ -12,6 +12,7 @@ from jobs.sources.registry import build_source
 from jobs.store.database import open_database
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash_scan import ThrashScan
+from jobs.verification.spec import WorkflowSpec
 from jobs.watchlist.sources import SourceSpec
 
 
@@ -24,6 +25,10 @@ class OneLog(Watch):
     def sources(self) -> Mapping[str, Watched]:
         """Return that one."""
         return {self.watched.source.name: self.watched}
+
+    def workflows(self) -> Mapping[str, WorkflowSpec]:
+        """Return none."""
+        return {}
 
     def refresh(self) -> None:
         """Find it unchanged."""

@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from bot.hook import hook
 
         return hook(given[1:])  # before so much as argparse is imported: an agent waits for it at every call
+    if given[:1] == ["verify"] and not {"-h", "--help"} & set(given):
+        return _verify(given[1:])
     options = _parser().parse_args(given)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
@@ -66,6 +68,15 @@ def _parser() -> argparse.ArgumentParser:
         "--set", action="append", default=[], metavar="thrash.NAME=VALUE", help="another number for the rule"
     )
     replay.set_defaults(command=_replay)
+    verify = commands.add_parser(
+        "verify",
+        help="say whether a run has delivered, check by check, and keep that",
+        epilog="Exit code: 0 if the run delivered, 1 if not, 2 if it was asked wrongly or the watch list is wrong."
+        " Without a watch list, the last word is the PATH of an output; a NAME before it is only for the history.",
+    )
+    verify.add_argument("name", nargs="?", metavar="NAME", help="a workflow of the watch list")
+    verify.add_argument("path", nargs="?", metavar="PATH", help="its output, in place of the newest")
+    verify.add_argument("--run", metavar="ID", help="your own id of the run")
     hook = commands.add_parser("hook", help="keep a call of which an agent's own hook tells; says nothing")
     hook.add_argument("program", metavar="PROGRAM", help="claude-code, codex, gemini-cli or opencode")
     health = commands.add_parser("health", help="say whether the scans and the polls go on; for HEALTHCHECK")
@@ -78,6 +89,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _verify(arguments: Sequence[str]) -> int:
+    # Little garbage comes of it, and looking for some takes longer than the checks do.
+    gc.disable()
+    try:
+        from bot.verifying import verify
+
+        return verify(arguments)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        gc.freeze()  # as below: or it would look for garbage at the exit
+        gc.enable()
+
+
 def _run(_: argparse.Namespace) -> int:
     from bot.settings import Settings, SettingsError, load
 
@@ -87,7 +112,7 @@ def _run(_: argparse.Namespace) -> int:
         return _complain("the settings are wrong", error, 2)
     from bot.app import open_app
     from bot.logs import configure_logging
-    from jobs.store.opening import StoreError
+    from jobs.store.schema import StoreError
     from jobs.watchlist.error import WatchlistError
 
     async def guard(stop: asyncio.Event) -> None:

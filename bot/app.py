@@ -21,26 +21,33 @@ from bot.clock import SystemClock
 from bot.commands import COMMANDS
 from bot.desk import Desk
 from bot.gate import Refusals
-from bot.handlers import agents, errors, incidents, overview
+from bot.handlers import agents, errors, incidents, overview, runs
 from bot.handling import AllOrNothing, UpdateHandling
 from bot.hook import FOLDER as HOOKS
 from bot.notifier import TelegramNotifier
 from bot.polling import Polling
 from bot.pulse import Pulse
+from bot.reporting import taking_reports
 from bot.session import session_for
 from bot.settings import Settings, expanded
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
 from jobs.alert_delivery import AlertDelivery
+from jobs.artifacts.find import FoundOutputs
+from jobs.artifacts.judge import ArtifactJudge
+from jobs.killers.living import LivingProcesses
 from jobs.ports import Clock
 from jobs.retention import Retention
 from jobs.return_report import ReturnReport
+from jobs.run_verification import RunVerification
+from jobs.run_watch import RunWatch
+from jobs.runners.command import ProcessRunner
 from jobs.schedule import StandingBy, Timed, Timetable
 from jobs.sources.opening import keep_away_from
 from jobs.storage_watch import StorageWatch
-from jobs.store.database import FILE_NAME, Database, open_database
-from jobs.store.opening import StoreError
+from jobs.store.database import Database, open_database
+from jobs.store.schema import FILE_NAME, StoreError
 from jobs.thrash_scan import ThrashScan
 
 _STOP_EVERY: Final = 0.5
@@ -56,6 +63,12 @@ _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
 """Seconds without an answered poll, or a look at the inbox or outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
+_RUNS_EVERY: Final = 5
+"""Seconds between two looks at the outputs of workflows."""
+_RUN_LOOKS_AT_ONCE: Final = 10
+"""An output that cannot be looked at takes until the look is given up; the others are looked at meanwhile."""
+_RUNS_AT_ONCE: Final = 4
+"""Runs verified at the same time: where one takes long, the others do not wait."""
 _DAY: Final = 86_400
 
 _log = logging.getLogger(__name__)
@@ -71,12 +84,14 @@ class App:
     handling: UpdateHandling
     delivery: AlertDelivery
     return_report: ReturnReport
+    run_watch: RunWatch
     settings: Settings
 
     async def run(self, stop: asyncio.Event) -> None:
         """Guard and talk until `stop` is set."""
         await self.delivery.recover()
         await self.return_report()
+        await self.run_watch.take_up()
         await self._finish_open_stops(stop)
         self.timetable.start()
         _log.info("guarding; a scan every %g s", self.settings.thrash.every)
@@ -118,7 +133,9 @@ async def open_app(
             try:
                 # A terminal, or a test, can be written to at any pace.
                 pace = UNPACED if session else TELEGRAM_PACE
-                yield _wire(settings, store, watch, bot, clock, pace=pace)
+                app = _wire(settings, store, watch, bot, clock, pace=pace)
+                async with taking_reports(settings, store, watch, clock):
+                    yield app
             finally:
                 await bot.session.close()
 
@@ -137,6 +154,10 @@ def _wire(
         },
     )
     retention = Retention(store=store, clock=clock, days=settings.retention_days)
+    outputs = FoundOutputs()
+    run_watch = RunWatch(
+        store=store, watch=watch, outputs=outputs, processes=LivingProcesses(), clock=clock, zone=zone
+    )
     timetable = Timetable(
         (
             Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
@@ -147,6 +168,7 @@ def _wire(
                 overlapping=_SCANS_AT_ONCE,
                 worked=partial(pulse.beat, "scan"),
             ),
+            Timed(name="run_watch", job=run_watch, every=_RUNS_EVERY, overlapping=_RUN_LOOKS_AT_ONCE),
             Timed(name="storage_watch", job=StorageWatch(store=store, clock=clock), every=_STORAGE_EVERY),
             Timed(name="retention", job=retention, every=_DAY),
         ),
@@ -164,11 +186,20 @@ def _wire(
     polling = Polling(
         bot=bot, store=store, clock=clock, pulse=pulse, introduce=partial(_introduce, bot, store, settings)
     )
+    verification = RunVerification(
+        store=store,
+        watch=watch,
+        outputs=outputs,
+        judge=ArtifactJudge(ProcessRunner()),
+        clock=clock,
+        zone=zone,
+    )
     desk = Desk(
         store=store,
         watch=watch,
         scan=scan,
         agent_stop=agent_stop,
+        verification=verification,
         timetable=timetable,
         policy=policy,
         clock=clock,
@@ -186,6 +217,7 @@ def _wire(
         home=settings.home,
         introduced=polling.introduced,
     )
+    timetable.stand_by(StandingBy(name="run_verification", job=verification, at_once=_RUNS_AT_ONCE))
     timetable.stand_by(
         StandingBy(name="update_handling", job=handling, worked=partial(pulse.beat, "handling"))
     )
@@ -205,6 +237,7 @@ def _wire(
         handling=handling,
         delivery=delivery,
         return_report=ReturnReport(store=store, policy=policy, clock=clock),
+        run_watch=run_watch,
         settings=settings,
     )
 
@@ -228,7 +261,7 @@ def _dispatcher(desk: Desk) -> Dispatcher:
     dispatcher = Dispatcher(desk=desk)
     for observer in (dispatcher.message, dispatcher.callback_query):
         observer.middleware(AllOrNothing(desk.store))
-    for module in (overview, agents, incidents, errors):
+    for module in (overview, agents, incidents, runs, errors):
         dispatcher.include_router(module.build_router())
     return dispatcher
 

@@ -6,6 +6,8 @@ from typing import Annotated
 from aiogram.filters.callback_data import CallbackData
 from pydantic import Field
 
+from jobs.verification.verdict import Outcome
+
 RowId = Annotated[int, Field(ge=1, lt=2**63)]
 
 
@@ -23,6 +25,46 @@ class IncidentButton(CallbackData, prefix="i"):
 
     verb: IncidentVerb
     incident: RowId
+
+
+class RunVerb(StrEnum):
+    """What a button under an alert of a run does."""
+
+    RECHECK = "again"
+    HISTORY = "hist"
+    SILENCE_1 = "s1"
+    SILENCE_24 = "s24"
+
+
+class RunButton(CallbackData, prefix="r"):
+    """A button about one run."""
+
+    verb: RunVerb
+    run: RowId
+
+
+class Turn(StrEnum):
+    """Which way a page is turned."""
+
+    OLDER = "o"
+    NEWER = "n"
+
+
+class HistoryButton(CallbackData, prefix="h"):
+    """Shows a page of the history in the message of the button."""
+
+    workflow: RowId | None = None
+    """None: of all."""
+    outcome: Outcome | None = None
+    turn: Turn = Turn.OLDER
+    past: RowId | None = None
+    """The verdict that the page begins behind; None: the newest page."""
+
+
+class ChoiceButton(CallbackData, prefix="w"):
+    """Shows the workflows whose history can be chosen, those of an outcome if one is."""
+
+    outcome: Outcome | None = None
 
 
 class KillButton(CallbackData, prefix="k"):

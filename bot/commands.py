@@ -23,4 +23,8 @@ COMMANDS: Final = (
     ChatCommand("agent", "ID", "show one session and its last calls"),
     ChatCommand("kill", "ID", "stop one session, after a confirmation", changes=True),
     ChatCommand("incidents", "", "list the latest incidents and how they ended"),
+    ChatCommand("workflows", "", "how every workflow stands, and when its next run is due"),
+    ChatCommand("verify", "NAME", "check what a workflow has left, now", changes=True),
+    ChatCommand("history", "[NAME]", "page through the verdicts, of one workflow or of all"),
+    ChatCommand("run", "ID", "show one run with every check"),
 )

@@ -14,10 +14,12 @@ from jobs.agent_stop import AgentStop
 from jobs.alert.notice import Outlook
 from jobs.alert.outgoing import Mode, Outgoing
 from jobs.ports import Clock, outlook_of
+from jobs.run_verification import RunVerification
 from jobs.schedule import Timetable
 from jobs.store.database import Database, Tables
 from jobs.thrash.policy import ThrashPolicy
 from jobs.thrash_scan import ThrashScan
+from jobs.verification.history import Waiting
 
 LISTED: Final = 24 * 3600
 """Seconds for which a session is listed after its last call."""
@@ -31,6 +33,7 @@ class Desk:
     watch: WatchlistFile
     scan: ThrashScan
     agent_stop: AgentStop
+    verification: RunVerification
     timetable: Timetable
     policy: ThrashPolicy
     clock: Clock
@@ -62,17 +65,24 @@ class Desk:
         return outlook_of(self.watch.sources().get(source), self.policy)
 
 
-def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode, *, urgent: bool = False) -> Outgoing:
-    """Return the message that answers, or takes the place of, the one behind an event."""
+def waiting(event: Message | CallbackQuery) -> Waiting:
+    """Return where the person behind an event waits for an answer."""
     message = event if isinstance(event, Message) else event.message
     if message is None:
         raise ValueError("an inline message has no chat to answer in")
     topic = message.message_thread_id if isinstance(message, Message) and message.is_topic_message else None
+    chat = f"{message.chat.id}" if topic is None else f"{message.chat.id}/{topic}"
+    return Waiting(chat=chat, message=message.message_id)
+
+
+def outgoing(event: Message | CallbackQuery, screen: Screen, mode: Mode, *, urgent: bool = False) -> Outgoing:
+    """Return the message that answers, or takes the place of, the one behind an event."""
+    place = waiting(event)
     return Outgoing(
         kind="screen",
         body=screen.body,
         mode=mode,
-        target_message=message.message_id,
-        chat=f"{message.chat.id}" if topic is None else f"{message.chat.id}/{topic}",
+        target_message=place.message,
+        chat=place.chat,
         urgent=urgent,
     )

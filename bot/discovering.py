@@ -16,8 +16,8 @@ from bot.glance import glance
 from bot.progress import progress
 from bot.views.cleaning import one_line
 from bot.views.discovered import Discovered, lines_of, nothing_at, watchlist_of
+from jobs.pattern import find_files
 from jobs.sources.ends import Sample
-from jobs.sources.pattern import find_files
 from jobs.sources.registry import FORMATS
 from jobs.watchlist.sources import SourceSpec
 

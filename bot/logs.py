@@ -3,6 +3,8 @@
 import json
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import TracebackType
@@ -11,6 +13,9 @@ from typing import Final
 from bot.redaction import mask
 
 _NOISY: Final = ("aiogram.event", "apscheduler")
+_SELDOM: Final = 60
+"""Seconds between two lines about what others can bring about as often as they like."""
+_LONGEST_ERROR: Final = 200
 
 
 class LogFormat(StrEnum):
@@ -45,6 +50,32 @@ class _JsonLine(logging.Formatter):
             line["traceback"] = mask(self.formatException(record.exc_info))
         # In ASCII: some take more than "\n" for a line end, and file names may hold what is no text.
         return json.dumps(line)
+
+
+class _Seldom(logging.Filter):
+    """Lets a line a minute pass, with an error's name in the place of its traceback."""
+
+    _last = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if abs(record.created - self._last) < _SELDOM:
+            return False
+        self._last = record.created
+        if record.exc_info:
+            error = repr(record.exc_info[1])[:_LONGEST_ERROR]
+            record.msg, record.args, record.exc_info = f"{record.getMessage()}: {error}", None, None
+        return True
+
+
+@contextmanager
+def seldom(log: logging.Logger) -> Iterator[None]:
+    """Keep a log short while the block runs: for what anybody may bring about."""
+    brief = _Seldom()
+    log.addFilter(brief)
+    try:
+        yield
+    finally:
+        log.removeFilter(brief)
 
 
 def configure_logging(form: LogFormat = LogFormat.TEXT, level: int = logging.INFO) -> None:

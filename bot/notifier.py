@@ -31,8 +31,8 @@ from bot.views.notice import render
 from bot.views.screen import Screen
 from bot.waiting import Waits
 from jobs.alert.notice import AnyNotice
-from jobs.alert.outgoing import Mode
-from jobs.ports import Clock, NotifyError, Queued
+from jobs.alert.outgoing import Mode, Queued
+from jobs.ports import Clock, NotifyError
 
 _NO_PREVIEW: Final = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED: Final = "message is not modified"

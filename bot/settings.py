@@ -17,6 +17,8 @@ from pydantic import (
     HttpUrl,
     SecretStr,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -45,6 +47,7 @@ _WHERE_FROM: Final = {
 }
 _DEFAULT: Final = ThrashPolicy()
 _TOKEN: Final = re.compile(r"\d+:[A-Za-z0-9_-]+")
+_SECRET: Final = re.compile(r"[!-~]+")
 _CHAT: Final = re.compile(r"(-?\d{1,18})(?:/(\d{1,12}))?")
 _SHARED_IDS: Final = {1087968824: "anonymous group admins", 777000: "Telegram itself", 136817688: "channels"}
 
@@ -99,6 +102,12 @@ def _check_token(token: SecretStr) -> SecretStr:
     if not _TOKEN.fullmatch(token.get_secret_value()):
         raise ValueError("does not look like a bot token (digits, a colon, letters); @BotFather gives one")
     return token
+
+
+def _check_secret(secret: SecretStr | None) -> SecretStr | None:
+    if secret and not _SECRET.fullmatch(secret.get_secret_value()):
+        raise ValueError("must be visible ASCII characters without blanks: it travels in a header")
+    return secret
 
 
 def _check_zone(name: str) -> str:
@@ -191,7 +200,21 @@ class Settings(TelegramSettings):
     tz: Annotated[str, AfterValidator(_check_zone)] = "UTC"
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 90
     log_format: LogFormat = LogFormat.TEXT
+    report_port: Annotated[int | None, Field(ge=1, le=65_535)] = None
+    report_secret: Annotated[
+        SecretStr | None, AfterValidator(_check_secret), Field(validate_default=True)
+    ] = None
     thrash: ThrashSettings = ThrashSettings()
+
+    @field_validator("report_secret")
+    @classmethod
+    def _beside_the_port(cls, secret: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        if "report_port" in info.data and (info.data["report_port"] is None) != (secret is None):
+            missing, given = ("SECRET", "PORT") if secret is None else ("PORT", "SECRET")
+            raise ValueError(
+                f"LOOPWARDEN_REPORT_{given} is set, LOOPWARDEN_REPORT_{missing} is not; set both, or neither"
+            )
+        return secret
 
     @property
     def home(self) -> Chat:

@@ -9,6 +9,7 @@ from jobs.killers.registry import killers_of
 from jobs.ports import CallSource, Killer, Watched
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.policy import OnDetection
+from jobs.verification.spec import WorkflowSpec
 from jobs.watchlist.error import WatchlistError
 from jobs.watchlist.killers import DryRunSpec
 from jobs.watchlist.reading import Watchlist, read_watchlist
@@ -34,6 +35,10 @@ class WatchlistFile:
     def sources(self) -> Mapping[str, Watched]:
         """Every watched source by its name."""
         return self._watched
+
+    def workflows(self) -> Mapping[str, WorkflowSpec]:
+        """Every workflow by its name."""
+        return self._watchlist.workflows
 
     def refresh(self) -> WatchlistNotice | None:
         """Read the file again if it changed; return what the chat must be told of it."""

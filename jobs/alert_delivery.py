@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from jobs.alert.notice import UndeliveredNotice
-from jobs.alert.outgoing import NOTICE, Outgoing, told
+from jobs.alert.outgoing import NOTICE, Outgoing, Queued, told
 from jobs.alert.pace import TELEGRAM_PACE, PacePolicy
-from jobs.ports import ChatState, Clock, Notifier, NotifyError, Queued, Store, Tables
+from jobs.ports import ChatState, Clock, Notifier, NotifyError, Store, Tables
 
 _CIRCLE: Final = 60.0
 """Seconds until a chat is tried again that is said to have become itself."""

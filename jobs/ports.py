@@ -3,8 +3,7 @@
 Times are epoch seconds: `now` and `*_at` on the bot's clock, `*_ts` on a log's own.
 """
 
-import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,14 +12,19 @@ from typing import Protocol, Self
 
 import msgspec
 
-from jobs.alert.notice import Notice, Outlook
-from jobs.alert.outgoing import Mode, Outgoing
+from jobs.alert.notice import Outlook
+from jobs.alert.outgoing import Notice, Outgoing, Queued
 from jobs.alert.pace import Pace
 from jobs.thrash.call import Answer, LoggedCall, Usage
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash.price import NO_PRICES, Prices
 from jobs.thrash.session import Session
+from jobs.verification.checks import Ran
+from jobs.verification.history import RecordedVerdict, Report, Run, WorkflowState
+from jobs.verification.spec import CommandCheck, Names, WorkflowSpec
+from jobs.verification.verdict import Judged, Past, Sighting
+from jobs.verification.verdict import Outcome as RunOutcome
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -141,6 +145,53 @@ class Killer(Protocol):
         ...
 
 
+class Processes(Protocol):
+    """The processes of this machine. Methods block; they are called in a thread."""
+
+    def lives(self, pid: int, since: float) -> bool:
+        """Whether the process that had this pid at a time (epoch seconds) still runs."""
+        ...
+
+
+# ── where outputs are found and judged ────────────────────────────────────────────────────────────
+
+
+class Outputs(Protocol):
+    """Where the outputs lie. Methods block; they are called in a thread."""
+
+    def newest(self, spec: WorkflowSpec, names: Names) -> Sighting | None:
+        """Return the regular file that was written last of those that match, None if there is none."""
+        ...
+
+
+class Judge(Protocol):
+    """Reads an output and tries every check on it. Blocks; called in a thread."""
+
+    def judge(
+        self,
+        spec: WorkflowSpec,
+        names: Names,
+        now: float,
+        past: Past,
+        *,
+        path: str | None = None,
+        said: str = "",
+    ) -> Judged:
+        """Judge the output as of `now`; `path` in place of the newest match, `said`: what its reporter says of it.
+
+        Never raises for what lies there, and takes bounded time and memory.
+        """
+        ...
+
+
+class CommandRunner(Protocol):
+    """Runs the command that a workflow asks for. Blocks; called in a thread."""
+
+    def run(self, command: CommandCheck, workflow: str, names: Names, path: str) -> Ran:
+        """Run it on the output at `path` and wait for its end. Never raises for what the command does."""
+        ...
+
+
 # ── what is watched now ───────────────────────────────────────────────────────────────────────────
 
 
@@ -178,6 +229,10 @@ class Watch(Protocol):
 
     def sources(self) -> Mapping[str, Watched]:
         """Every watched source by its name."""
+        ...
+
+    def workflows(self) -> Mapping[str, WorkflowSpec]:
+        """Every workflow by its name."""
         ...
 
     def refresh(self) -> Notice | None:
@@ -267,31 +322,6 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Queued:
-    """A message in the outbox, ready to be sent; `target_message` is found already."""
-
-    id: int
-    kind: str
-    body: str
-    mode: Mode
-    subject: str | None
-    target_message: int | None
-    chat: str
-    """`<chat id>` or `<chat id>/<topic id>`."""
-    silent: int
-    urgent: int
-    attempts: int
-    error: str | None
-    """What kept it from being sent the last time."""
-    created_at: float
-
-    @property
-    def chat_id(self) -> int:
-        """The chat without its topic."""
-        return int(self.chat.partition("/")[0])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ChatState:
     """What is known of a chat that messages go to."""
 
@@ -307,6 +337,53 @@ class ChatState:
     """Since when it takes no messages."""
 
 
+class Workflows(Protocol):
+    """How every workflow stands."""
+
+    async def all(self) -> Mapping[str, WorkflowState]: ...
+    async def get(self, name: str) -> WorkflowState | None: ...
+    async def save(self, state: WorkflowState) -> WorkflowState: ...
+
+
+class Reports(Protocol):
+    """Runs to be verified."""
+
+    async def add(self, report: Report) -> Report: ...
+    async def waiting(self, workflow: str | None = None) -> Sequence[Report]: ...
+    async def next_of(self, workflows: Collection[str]) -> Report | None: ...
+    async def stray(self, workflows: Collection[str], before: float) -> Report | None: ...
+    async def waits(self, report_id: int) -> bool: ...
+    async def count(self) -> int: ...
+    async def remove(self, report_id: int) -> None: ...
+
+
+class Runs(Protocol):
+    """Every run."""
+
+    async def get(self, run_id: int) -> Run | None: ...
+    async def find(self, workflow: str, key: str) -> Run | None: ...
+    async def told(self, workflow: str, after: int, before: int, limit: int) -> Sequence[int]: ...
+    async def claim(self, run_id: int, reported: str) -> None: ...
+    async def put(self, run: Run) -> Run:
+        """Return the run with this workflow and key, which is inserted if it is new."""
+        ...
+
+
+class Verdicts(Protocol):
+    """The history."""
+
+    async def add(self, verdict: RecordedVerdict) -> RecordedVerdict: ...
+    async def newest_of(self, run_id: int) -> RecordedVerdict | None: ...
+    async def of_run(self, run_id: int) -> Sequence[RecordedVerdict]: ...
+    async def page(
+        self, workflow: str | None, outcome: RunOutcome | None, before: int | None, limit: int
+    ) -> Sequence[RecordedVerdict]: ...
+    async def judging(self, workflow: str, output: Sighting) -> Sequence[RecordedVerdict]: ...
+    async def past_of(
+        self, workflow: str, *, before_run: int | None, but: Sighting | None = None
+    ) -> Past: ...
+
+
 class Cursors(Protocol):
     """How far each file has been read."""
 
@@ -319,6 +396,7 @@ class Sessions(Protocol):
 
     async def of_source(self, source: str, names: Sequence[str]) -> Mapping[str, Session]: ...
     async def get(self, session_id: int) -> Session | None: ...
+    async def named(self, source: str, name: str, since: float, limit: int) -> Sequence[Session]: ...
     async def save(self, session: Session) -> Session: ...
     async def save_all(self, sessions: Sequence[Session]) -> None: ...
 
@@ -348,6 +426,7 @@ class Outbox(Protocol):
     """Messages still to be sent. `home` is the chat of those that name none."""
 
     async def put(self, outgoing: Outgoing, now: float) -> int: ...
+    async def told_at(self, subject: str) -> float | None: ...
     async def due(self, now: float, home: str) -> Queued | None: ...
     async def next_at(self, now: float, home: str) -> float | None: ...
     async def lease(self, outgoing_id: int) -> None: ...
@@ -375,7 +454,22 @@ class Presence(Protocol):
     async def note(self, now: float) -> None: ...
 
 
-class Tables(Protocol):
+class RunTables(Protocol):
+    """The tables of runs, and the outbox."""
+
+    @property
+    def workflows(self) -> Workflows: ...
+    @property
+    def reports(self) -> Reports: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def verdicts(self) -> Verdicts: ...
+    @property
+    def outbox(self) -> Outbox: ...
+
+
+class Tables(RunTables, Protocol):
     """All tables of one connection."""
 
     @property
@@ -387,15 +481,19 @@ class Tables(Protocol):
     @property
     def stops(self) -> Stops: ...
     @property
-    def outbox(self) -> Outbox: ...
-    @property
     def chats(self) -> Chats: ...
     @property
     def presence(self) -> Presence: ...
 
-    async def delete_older_than(self, limit: float) -> int:
-        """Delete what was over before `limit` (epoch seconds); return how many rows that were."""
+    async def delete_older_than(self, limit: float, most: int) -> int:
+        """Delete what was over before `limit` (epoch seconds), of each table at most so many rows; return how many."""
         ...
+
+
+class Change(Protocol):
+    """Something that will happen once."""
+
+    def wait(self) -> Awaitable[object]: ...
 
 
 class Store(Protocol):
@@ -412,7 +510,7 @@ class Store(Protocol):
         ...
 
     @property
-    def changed(self) -> asyncio.Event:
+    def changed(self) -> Change:
         """Set, and another one in its place, when a transaction has ended: asked for before looking, nothing is missed."""
         ...
 

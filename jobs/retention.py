@@ -18,10 +18,17 @@ class Retention:
     store: Store
     clock: Clock
     days: int
+    at_once: int = 2000
+    """Rows of a table: what writes meanwhile waits for no more."""
 
     async def __call__(self) -> None:
-        """Delete, in one transaction."""
-        async with self.store.transaction() as tables:
-            deleted = await tables.delete_older_than(self.clock.now() - self.days * _DAY)
+        """Delete, portion by portion, each in a transaction."""
+        limit, deleted = self.clock.now() - self.days * _DAY, 0
+        while portion := await self._delete_some(limit):
+            deleted += portion
         if deleted:
             _log.info("%d rows older than %d days deleted", deleted, self.days)
+
+    async def _delete_some(self, limit: float) -> int:
+        async with self.store.transaction() as tables:
+            return await tables.delete_older_than(limit, self.at_once)

@@ -4,11 +4,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Final
 
 from jobs.alert.outgoing import told
 from jobs.alert.reason import tellings
+from jobs.aside import Aside, OverdueError
 from jobs.ports import Clock, Stop, Store, Tables, Watch, Watched, outlook_of
 from jobs.source_look import Known, Seen, SourceLook
 from jobs.starters import starter_of
@@ -21,6 +23,8 @@ from jobs.thrash.streak import Ended, Look
 _log = logging.getLogger(__name__)
 
 _SESSIONS_HELD: Final = 10
+_PATIENCE: Final = 10.0
+"""Seconds that reading the watch list may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class ThrashScan:
     """Since when each source is being read; one that takes longer than a beat is left out of the next look."""
     known: dict[str, Known] = field(default_factory=dict)
     """By source."""
+    aside: Aside = field(default_factory=Aside)
+    patience: float = _PATIENCE
 
     async def __call__(self) -> None:
         """Look once. Every source is looked at, whatever befalls another; then the failures are raised."""
@@ -65,7 +71,12 @@ class ThrashScan:
             return after
 
     async def _refresh(self, now: float) -> None:
-        if notice := await asyncio.to_thread(self.watch.refresh):
+        try:
+            notice = await self.aside("reading the watch list", self.patience, self.watch.refresh)
+        except OverdueError as error:
+            _log.warning("%s: the last one stays in force", error)
+            return
+        if notice:
             async with self.store.transaction() as tables:
                 await tables.outbox.put(told(notice), now)
 
@@ -87,7 +98,7 @@ class ThrashScan:
         known = await self._known_of(source, now)
         reading = SourceLook(source=source, known=known, policy=self.policy, now=now, prices=watched.prices)
         batches = watched.source.read_new(known.cursors, now)
-        while await asyncio.to_thread(reading.read_on, batches):
+        while await self.aside(f"reading {source}", None, partial(reading.read_on, batches)):
             await self._commit_part(reading)
         async with self.store.transaction() as tables:
             await tables.cursors.save(source, reading.cursors)

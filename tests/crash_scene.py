@@ -13,7 +13,8 @@ from typing import Any
 
 from jobs.alert.outgoing import Mode, Outgoing
 from jobs.ports import Confirmation
-from jobs.store.database import FILE_NAME, open_database
+from jobs.store.database import open_database
+from jobs.store.schema import FILE_NAME
 from jobs.thrash.locality import NOTHING_SEEN
 from jobs.thrash.session import Session
 from jobs.thrash.streak import Streak

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from jobs.alert.notice import Notice
-from jobs.alert.outgoing import Mode
+from jobs.alert.outgoing import Mode, Notice, Queued
 from jobs.ports import (
     Batch,
     CallSource,
@@ -17,13 +16,13 @@ from jobs.ports import (
     Killer,
     Notifier,
     Outcome,
-    Queued,
     Stopped,
     Target,
     Watch,
     Watched,
 )
 from jobs.thrash.call import ToolCall
+from jobs.verification.spec import WorkflowSpec
 
 NOON = 1_800_000_000.0
 HOME = "-1001"
@@ -169,11 +168,15 @@ class FixedWatch(Watch):
     """A watch list that changes only when told."""
 
     watched: list[Watched] = field(default_factory=list)
+    specs: list[WorkflowSpec] = field(default_factory=list)
     notices: deque[Notice] = field(default_factory=deque)
     """What reading it again has to say, look by look."""
 
     def sources(self) -> Mapping[str, Watched]:
         return {watched.source.name: watched for watched in self.watched}
+
+    def workflows(self) -> Mapping[str, WorkflowSpec]:
+        return {spec.name: spec for spec in self.specs}
 
     def refresh(self) -> Notice | None:
         return self.notices.popleft() if self.notices else None

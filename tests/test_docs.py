@@ -15,6 +15,15 @@ from bot.settings import KNOWN_NAMES, Settings, load
 from jobs.sources.hook_events import PROGRAMS
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.price import Price
+from jobs.verification.spec import (
+    BandSpec,
+    CommandCheck,
+    CountSpec,
+    FieldSpec,
+    StatusSpec,
+    WorkflowSpec,
+)
+from jobs.verification.verdict import Check
 from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
 from jobs.watchlist.reading import parse_watchlist, read_watchlist
 from jobs.watchlist.sources import AUTO
@@ -26,7 +35,7 @@ ENV_EXAMPLE = (ROOT / ".env.example").read_text()
 
 def test_readme_lists_every_command_as_the_chat_does() -> None:
     """README's table and the chat's menu say the same."""
-    rows = re.findall(r"^\| `/(\w+)(?: (\w+))?` \| (.+) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `/(\w+)(?: ([\w\[\]]+))?` \| (.+) \|$", README, re.MULTILINE)
     assert rows == [(command.name, command.argument, command.does) for command in COMMANDS]
 
 
@@ -96,10 +105,25 @@ def test_the_example_watch_list_shows_every_field() -> None:
     assert all(f"{field} = " in text.partition("[prices]")[2] for field in Price.__struct_fields__)
     shown = set(re.findall(r"^(?:# )?(\w+) = ", text, re.MULTILINE))
     known = {field for spec in (CommandSpec, ProcessSpec, DryRunSpec) for field in spec.__struct_fields__}
+    known |= {*WorkflowSpec.__struct_fields__} - {"name", "fields"}
     assert known <= shown
+    inside = set(re.findall(r"[{,] (\w+) = ", text))
+    tables = (FieldSpec, StatusSpec, BandSpec, CountSpec, CommandCheck)
+    assert {field for spec in tables for field in spec.__struct_fields__} - {"folder"} <= inside
 
 
-@pytest.mark.parametrize("command", ["run", "setup", "check", "sources", "replay", "hook", "health", "demo"])
+def test_readme_shows_a_workflow_and_every_check() -> None:
+    """The workflow is read as it stands there, and the table names each check in the order in which it is tried."""
+    section = _section("Did the run deliver?")
+    shown = section.partition("```toml\n")[2].partition("```")[0]
+    assert parse_watchlist(shown, ROOT, FORMATS).workflows.keys() == {"nightly"}
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", section, re.MULTILINE)
+    assert [name for row in rows for name in re.findall(r"\w+", row)] == list(Check)
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "setup", "check", "sources", "replay", "verify", "hook", "health", "demo"]
+)
 def test_readme_mentions_every_subcommand(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each subcommand that --help lists is explained in README."""
     with pytest.raises(SystemExit):

@@ -195,8 +195,8 @@ SIGNAL = '[killers.signal]\nkind = "process"\n'
 CLI = '[killers.cli]\nkind = "command"\n'
 
 WRONG_SOURCES = [
-    ("", "sources: there is none; each begins with [[sources]]"),
-    ("sources = []", "sources: there is none; each begins with [[sources]]"),
+    ("", "nothing to watch: there is neither [[sources]] nor [workflows.NAME]"),
+    ("sources = []", "nothing to watch: there is neither [[sources]] nor [workflows.NAME]"),
     ('[sources]\nname = "main"', "sources: expected array, got table; each begins with [[sources]]"),
     ("sources = [1]", "sources[0]: expected table, got int"),
     ("sources = [[]]", "sources[0]: expected table, got array"),
@@ -376,10 +376,10 @@ WRONG_PRICES = [
 WRONG_TABLES = [
     (
         "[[source]]",
-        "source: unknown table (did you mean sources?); known: killers, prices, sources",
+        "source: unknown table (did you mean sources?); known: killers, prices, sources, workflows",
     ),
-    ("[x]", "x: unknown table; known: killers, prices, sources"),
-    (f"{'x' * 100} = 1", f"{'x' * 60}: unknown table; known: killers, prices, sources"),
+    ("[x]", "x: unknown table; known: killers, prices, sources, workflows"),
+    (f"{'x' * 100} = 1", f"{'x' * 60}: unknown table; known: killers, prices, sources, workflows"),
 ]
 WRONG_TOML = [
     ("a = 1\nb = hello", "line 2, column 5: invalid value"),

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from bot.checking.finding import Finding, error, fine, foreign, warning
-from jobs.store.database import FILE_NAME
 from jobs.store.opening import DAMAGE_CODES
+from jobs.store.schema import FILE_NAME
 
 _DIRECTORY: Final = "data directory"
 _DATABASE: Final = "database"
@@ -56,17 +56,17 @@ def check_data(folder: Path, least_free: int = _LEAST_FREE) -> Iterator[Finding]
 
 def _check_directory(folder: Path, place: Path) -> Finding:
     shown, user = foreign(str(folder)), os.geteuid()
-    if not (_may(place, os.F_OK) and place.is_dir()):
+    if not (may(place, os.F_OK) and place.is_dir()):
         says = f"{foreign(str(place))} is no directory that user {user} can enter"
         return error(_DIRECTORY, says, f"move it away, {_ELSEWHERE}")
-    if not _may(place, os.R_OK | os.W_OK | os.X_OK):
+    if not may(place, os.R_OK | os.W_OK | os.X_OK):
         if place == folder:
             return error(
                 _DIRECTORY, f"{shown} is closed to user {user}", f"chown {user} {shown}, {_ELSEWHERE}"
             )
         made = f"sudo install -d -m 700 -o {user} {shown}"
         return error(_DIRECTORY, f"{shown} cannot be made by user {user}", f"{made}, {_ELSEWHERE}")
-    locked = [name for name in _names_in(folder) if not _may(folder / name, os.R_OK | os.W_OK)]
+    locked = [name for name in _names_in(folder) if not may(folder / name, os.R_OK | os.W_OK)]
     if locked:
         says = f"{', '.join(locked)} in {shown} cannot be written by user {user}"
         return error(_DIRECTORY, says, f"chown {user} these files, with mode 600")
@@ -79,7 +79,8 @@ def _names_in(folder: Path) -> list[str]:
     return [name for name in names if os.path.lexists(folder / name)]
 
 
-def _may(path: Path, mode: int) -> bool:
+def may(path: Path, mode: int) -> bool:
+    """Whether this user may do with a path what `mode` says (os.R_OK and its like)."""
     return os.access(path, mode, effective_ids=_EFFECTIVE)
 
 

@@ -1,20 +1,16 @@
 """The killers: would a command start, and which processes does a `match` mean now? Nothing is run or signalled."""
 
-import os
 import shlex
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final, assert_never
+from typing import assert_never
 
 from bot.checking.finding import Finding, error, fine, foreign
 from bot.checking.processes import check_process
-from jobs.killers.argv import UnsafeArgumentError, fill_in
+from bot.checking.programs import check_program
+from jobs.killers.argv import fill_in
 from jobs.ports import Target
+from jobs.program.argv import UnsafeArgumentError
 from jobs.watchlist.killers import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
-
-_START: Final = 256
-"""Bytes of a program that tell what it is."""
 
 
 def check_killer(name: str, spec: KillerSpec, now: float) -> Iterator[Finding]:
@@ -49,38 +45,5 @@ def _check_command(subject: str, spec: CommandSpec, target: Target) -> Finding:
         argv = fill_in(spec.argv, target)
     except UnsafeArgumentError as unsafe:
         return error(subject, foreign(str(unsafe)), "correct `argv`")
-    program = shutil.which(argv[0])
-    if program is None:
-        return _not_found(subject, argv[0])
-    if flaw := _flaw(Path(program)):
-        return error(subject, f"{foreign(program)} cannot be started: {flaw}", "correct it, or `argv`")
-    return fine(subject, f"would run: {foreign(shlex.join(argv), 300)}")
-
-
-def _not_found(subject: str, program: str) -> Finding:
-    shown = foreign(program)
-    if "/" not in program:
-        return error(
-            subject, f"{shown} is not on this user's PATH", "install it, or write its full path in `argv`"
-        )
-    if os.access(program, os.F_OK):
-        return error(subject, f"{shown} may not be executed by this user", f"chmod +x {shown}")
-    return error(subject, f"{shown} is not there for this user", "correct `argv`, or install it")
-
-
-def _flaw(program: Path) -> str | None:
-    """Return why the system would refuse a program that this user may execute."""
-    if not program.is_file():
-        return "it is no regular file"
-    try:
-        with program.open("rb") as file:
-            start = file.read(_START)
-    except OSError:
-        return None  # one that may be executed but not read
-    if start.startswith(b"#!"):
-        # Two words for what `env` is to look up.
-        words = [os.fsdecode(word) for word in start[2:].split(b"\n")[0].split()[:2]] or [""]
-        named = words if words[0].endswith("/env") and not words[-1].startswith("-") else words[:1]
-        is_there = all(map(shutil.which, named))
-        return None if is_there else "the interpreter that its first line names is not there"
-    return None if b"\0" in start else "it is a script without #! and an interpreter in its first line"
+    would_run = fine(subject, f"would run: {foreign(shlex.join(argv), 300)}")
+    return check_program(subject, argv[0]) or would_run

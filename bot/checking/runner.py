@@ -21,8 +21,10 @@ from bot.checking.connection import check_polling, check_token, server_time
 from bot.checking.data import check_data, is_held
 from bot.checking.finding import Finding, error, warning
 from bot.checking.killers import check_killer
+from bot.checking.port import check_port
 from bot.checking.report import Report
 from bot.checking.watched import check_overlaps, check_source, read_for_check
+from bot.checking.workflows import check_workflow
 from bot.clock import SystemClock
 from bot.hook import FOLDER as HOOKS
 from bot.session import session_for
@@ -48,6 +50,8 @@ async def check(
     if settings is None:
         return report.close()
     report.hide(settings.token.get_secret_value())
+    if settings.report_secret:
+        report.hide(settings.report_secret.get_secret_value())
     for finding in _on_this_machine(settings, clock.now()):
         report.show(finding)
     async for finding in _in_telegram(configuration, settings, session, clock, listen):
@@ -59,6 +63,8 @@ def _on_this_machine(settings: LenientSettings, now: float) -> Iterator[Finding]
     zone = ZoneInfo(settings.tz)
     yield check_zone(zone, now)
     folder = expanded(settings.data_dir)
+    if settings.report_port is not None:
+        yield check_port(settings.report_port, is_running=folder is not None and is_held(folder))
     if folder:
         yield from check_data(folder)
     else:
@@ -77,6 +83,8 @@ def _on_this_machine(settings: LenientSettings, now: float) -> Iterator[Finding]
     yield from check_overlaps(watchlist)
     for name, killer in watchlist.killers.items():
         yield from check_killer(name, killer, now)
+    for workflow in watchlist.workflows.values():
+        yield from check_workflow(workflow, now, zone)
 
 
 async def _in_telegram(

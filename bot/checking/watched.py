@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from bot.checking.finding import Finding, error, fine, foreign, warning
 from bot.glance import Glance, glance
 from bot.views.measure import moment, plural, span
+from jobs.pattern import find_files
 from jobs.sources.ends import Sample
 from jobs.sources.overlap import Earlier
-from jobs.sources.pattern import find_files
 from jobs.sources.registry import FORMATS, HOOKED
 from jobs.thrash.policy import OnDetection
 from jobs.watchlist.error import WatchlistError
@@ -31,6 +31,8 @@ def read_for_check(path: Path) -> tuple[Watchlist | None, Finding]:
         mend = "loopwarden.example.toml shows every field; copy it to begin with"
         return None, error(_WATCHLIST, foreign(str(wrong), 400), mend)
     counted = f"{plural(len(watchlist.sources), 'source')}, {plural(len(watchlist.killers), 'killer')}"
+    if watchlist.workflows:
+        counted += f", {plural(len(watchlist.workflows), 'workflow')}"
     return watchlist, fine(_WATCHLIST, f"{foreign(str(path))}: {counted}")
 
 

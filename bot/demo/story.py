@@ -1,6 +1,7 @@
 """The demo itself: starts the agents and the bot, and plays the person if nobody is there."""
 
 import asyncio
+import json
 import signal
 import sys
 import tempfile
@@ -28,7 +29,13 @@ killer = "terminate"
 kind = "process"
 match = "bot.demo.toy_agent"
 grace = 2
+
+[workflows.report]
+output = "report.json"
+required = ["status", "result"]
+status = { field = "status" }
 """
+_REPORT: Final = {"status": "ok", "result": "n/a", "summary": "completed successfully"}
 _PATIENCE: Final = 60
 """Seconds until the unattended demo gives up on what should come next."""
 
@@ -68,6 +75,7 @@ async def _stage() -> AsyncIterator[Stage]:
         log = folder / "calls.jsonl"
         log.touch()
         (folder / "loopwarden.toml").write_text(_WATCHLIST)
+        (folder / "report.json").write_text(json.dumps(_REPORT))
         terminal = Terminal()
         app = await stack.enter_async_context(open_app(_settings(folder), session=terminal.session))
         stuck = await stack.enter_async_context(_agent("stuck", log))
@@ -134,7 +142,10 @@ async def _say_how_it_ended(stage: Stage) -> None:
     calls = stage.calls_of("busy-agent")
     await _shown(stage.terminal, f"process {stage.stuck.pid} has exited")
     await _judge(stage, calls)
-    stage.terminal.note("That was the story. Look around: /incidents, /agents, /status. /quit ends the demo.")
+    stage.terminal.note(
+        "That was the story. Look around: /incidents, /agents, /status. /verify report checks what a run has left that"
+        " calls itself completed. /quit ends the demo."
+    )
 
 
 async def _play_alone(stage: Stage) -> int:
@@ -154,7 +165,11 @@ async def _play_story(stage: Stage) -> int:
     await _shown(terminal, "Sessions of")
     await _shown(terminal, f"process {stage.stuck.pid} has exited")
     calls = stage.calls_of("busy-agent")
-    for command, answer in (("/incidents", "Latest incidents"), ("/status", "Last scan")):
+    for command, answer in (
+        ("/incidents", "Latest incidents"),
+        ("/status", "Last scan"),
+        ("/verify report", "report failed: fields"),
+    ):
         terminal.type(command)
         await _shown(terminal, answer)
     return await _judge(stage, calls)

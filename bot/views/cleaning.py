@@ -9,7 +9,7 @@ from bot.redaction import mask
 NAME_LIMIT: Final = 64
 """UTF-16 units of a name in a line of text."""
 
-_ELLIPSIS: Final = "…"
+ELLIPSIS: Final = "…"
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _KEPT_FORMAT: Final = frozenset({"\n", "\t"})
 # Control, format (bidi, zero width, tags), surrogate, private use; and letters that show as nothing.
@@ -31,7 +31,7 @@ def cut(text: str, limit: int) -> str:
     if units(text) <= limit:
         return text
     kept = text.encode("utf-16-le")[: 2 * (limit - 1)].decode("utf-16-le", "ignore")
-    return kept.rstrip() + _ELLIPSIS
+    return kept.rstrip() + ELLIPSIS
 
 
 def clean(text: str, limit: int) -> str:

@@ -10,6 +10,7 @@ from jobs.thrash.price import UNIT
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86_400
+_TEENS: Final = range(11, 14)
 _SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 _FEW: Final = 0.1
 """Money below which cents say too little."""
@@ -47,6 +48,12 @@ def amount(number: int) -> str:
 def plural(number: int, noun: str) -> str:
     """Return `1 call`, `2 calls`."""
     return f"{amount(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def ordinal(number: int) -> str:
+    """Return `1st`, `2nd`, `11th`."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{amount(number)}{'th' if number % 100 in _TEENS else ending}"
 
 
 def money(billionths: int, currency: str | None, *, is_part: bool = False) -> str:

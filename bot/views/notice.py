@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from aiogram.utils.formatting import Bold, Code, Text
 
-from bot.views import incident, stop
+from bot.views import incident, run, stop, workflow
 from bot.views.cleaning import clean
 from bot.views.measure import moment, span
 from bot.views.screen import Screen, lines, screen
@@ -21,11 +21,12 @@ from jobs.alert.notice import (
     UndeliveredNotice,
     WatchlistNotice,
 )
+from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
 
 _INCIDENTS_SHOWN: Final = 10
 
 
-def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: PLR0911 - one for every notice
+def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: C901, PLR0911, PLR0912 - one for every notice
     """Render a notice as it is read at `now` (epoch seconds)."""
     match notice:
         case IncidentNotice():
@@ -46,6 +47,12 @@ def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: PL
             return _job_failed(notice)
         case UndeliveredNotice():
             return _undelivered(notice)
+        case RunNotice():
+            return run.alert(notice, now, zone)
+        case UnverifiedNotice():
+            return workflow.unverified(notice)
+        case VerifiedNotice():
+            return run.verified(notice, now, zone)
         case _:
             assert_never(notice)
 

@@ -67,9 +67,9 @@ def start() -> Screen:
         lines(
             Text(
                 Bold("Loopwarden"),
-                " watches the agents on its machine and stops those that go round in circles.",
+                " watches the agents on its machine, stops those that go round in circles and checks what their runs deliver.",
             ),
-            "/status says whether it works, /agents who is there, /help what else it can do.",
+            "/status says whether it works, /agents who is there, /workflows how runs went, /help what else it can do.",
         )
     )
 

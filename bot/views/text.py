@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from aiogram.types import MessageEntity
 from aiogram.utils.formatting import Code, Text
 
-from bot.views.cleaning import NAME_LIMIT, cut, one_line, units
+from bot.views.cleaning import ELLIPSIS, NAME_LIMIT, clean, cut, one_line, units
 
 MESSAGE_LIMIT: Final = 4096
 """UTF-16 units in one message."""
@@ -14,6 +14,17 @@ MESSAGE_LIMIT: Final = 4096
 def name(text: str, limit: int = NAME_LIMIT) -> Code:
     """Return a foreign name in a form where nothing inside becomes a link, a mention or a command."""
     return Code(one_line(text, limit))
+
+
+def flat(text: str, limit: int) -> str:
+    """Return foreign text fit to be shown in one line, as it is written but for its blanks."""
+    return " ".join(clean(text, limit).split()) or "?"
+
+
+def path(text: str, limit: int = 200) -> Code:
+    """Return a file's path; of one that is too long, the end tells more."""
+    cut_off = len(text) > limit
+    return Code(f"{ELLIPSIS if cut_off else ''}{flat(text[-limit + 1 :] if cut_off else text, limit)}")
 
 
 class Rendered(NamedTuple):

@@ -2,12 +2,10 @@
 
 import msgspec
 
+from jobs.alert.outgoing import Notice
+from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection
-
-
-class Notice(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="notice"):
-    """Anything the jobs have to say."""
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,4 +134,7 @@ AnyNotice = (
     | BackNotice
     | JobFailedNotice
     | UndeliveredNotice
+    | RunNotice
+    | UnverifiedNotice
+    | VerifiedNotice
 )

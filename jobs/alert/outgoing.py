@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from jobs.alert.notice import Notice
-from jobs.thrash.incident import Incident
+if TYPE_CHECKING:
+    from jobs.thrash.incident import Incident
 
 NOTICE: Final = "notice"
 """The kind of a message whose body is a notice."""
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True, tag=True, tag_field="notice"):
+    """Anything the jobs have to say."""
 
 
 class Mode(StrEnum):
@@ -42,11 +46,36 @@ class Outgoing:
     """Sent before whatever else waits for its chat: what is about a stop, and the first words after having been away."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queued:
+    """A message in the outbox, ready to be sent; `target_message` is found already."""
+
+    id: int
+    kind: str
+    body: str
+    mode: Mode
+    subject: str | None
+    target_message: int | None
+    chat: str
+    """`<chat id>` or `<chat id>/<topic id>`."""
+    silent: int
+    urgent: int
+    attempts: int
+    error: str | None
+    """What kept it from being sent the last time."""
+    created_at: float
+
+    @property
+    def chat_id(self) -> int:
+        """The chat without its topic."""
+        return int(self.chat.partition("/")[0])
+
+
 def told(
     notice: Notice,
     mode: Mode = Mode.SEND,
     *,
-    about: Incident | None = None,
+    about: "Incident | None" = None,
     kind: str = "incident",
     silent: bool = False,
     urgent: bool = False,

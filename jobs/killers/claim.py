@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jobs.killers.wording import bounded
 from jobs.ports import Target
+from jobs.program.wording import bounded
 
 _LARGEST_PID_FILE: Final = 64
 """Bytes; one number and a line end are a dozen."""

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
-from jobs.killers.argv import UnsafeArgumentError, fill_in
-from jobs.killers.wording import bounded
+from jobs.killers.argv import fill_in
 from jobs.ports import Outcome, Stopped, Target
+from jobs.program.argv import UnsafeArgumentError
+from jobs.program.environment import environment
+from jobs.program.wording import ended, last_line, not_started, overrun
 
 _KEPT: Final = 4096
 """Bytes of output."""
@@ -19,7 +21,6 @@ _LAST_WORDS: Final = 0.5
 """Seconds to wait for output after the program has ended: something it started may keep the pipe open."""
 _REAPING: Final = 2.0
 """Seconds to wait for a killed program to be gone."""
-_OWN_PREFIX: Final = "LOOPWARDEN_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class CommandKiller:
         try:
             return await _run(argv, self.timeout)
         except OSError as error:
-            return Stopped(outcome=Outcome.FAILED, detail=_not_started(argv[0], error))
+            return Stopped(outcome=Outcome.FAILED, detail=not_started(argv[0], error))
 
     async def is_alive(self, target: Target) -> bool | None:  # noqa: ARG002 - only the program would know
         return None
@@ -57,10 +58,6 @@ class _Output(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - what was read is what there is
         self.ended.set()
 
-    def last_line(self) -> str:
-        lines = self.kept.decode(errors="replace").split("\n")
-        return next((bounded(line.strip()) for line in reversed(lines) if line.strip()), "")
-
 
 async def _run(argv: Sequence[str], limit: float) -> Stopped:
     async with _output_pipe() as (output, pipe):
@@ -70,7 +67,7 @@ async def _run(argv: Sequence[str], limit: float) -> Stopped:
             stdout=pipe,
             stderr=pipe,
             start_new_session=True,
-            env=_environment(),
+            env=environment(),
         )
         pipe.close()
         in_time = await _has_ended(program, limit)
@@ -78,11 +75,11 @@ async def _run(argv: Sequence[str], limit: float) -> Stopped:
             async with asyncio.timeout(_LAST_WORDS):
                 await output.ended.wait()
     stopped = in_time and program.returncode == 0
-    how = _exit(program.returncode) if in_time else _overrun(program.returncode, limit)
-    last_line = output.last_line()
+    how = ended(program.returncode) if in_time else overrun(program.returncode, limit)
+    last_words = last_line(output.kept)
     return Stopped(
         outcome=Outcome.STOPPED if stopped else Outcome.FAILED,
-        detail=f"{how}: {last_line}" if last_line else how,
+        detail=f"{how}: {last_words}" if last_words else how,
     )
 
 
@@ -124,32 +121,3 @@ async def _kill_group(program: Process) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(_REAPING):
             await program.wait()
-
-
-def _environment() -> dict[str, str]:
-    """Return what a program inherits: everything but the bot's own settings, its token among them."""
-    return {name: value for name, value in os.environ.items() if not name.upper().startswith(_OWN_PREFIX)}
-
-
-def _exit(code: int | None) -> str:
-    return (
-        f"the command was ended by signal {-code}"
-        if code is not None and code < 0
-        else f"the command ended with exit code {code}"
-    )
-
-
-def _overrun(code: int | None, limit: float) -> str:
-    return (
-        f"the command did not end within {limit:g} s and {'could not be' if code is None else 'was'} killed"
-    )
-
-
-def _not_started(program: str, error: OSError) -> str:
-    match error:
-        case FileNotFoundError():
-            return f"{bounded(program)} was not found, or the interpreter its first line names"
-        case PermissionError():
-            return f"{bounded(program)} may not be executed"
-        case _:
-            return f"{bounded(program)} could not be started: {error.strerror}"

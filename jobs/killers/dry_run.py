@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from jobs.killers.wording import bounded
 from jobs.ports import Outcome, Stopped, Target
+from jobs.program.wording import bounded
 
 
 @dataclass(frozen=True, slots=True)

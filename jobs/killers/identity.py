@@ -7,7 +7,7 @@ from typing import Final
 import psutil
 
 from jobs.killers.claim import Claim, RefusedError
-from jobs.killers.wording import bounded
+from jobs.program.wording import bounded
 
 GRANULARITY: Final = 2.0
 """Seconds by which a start time may be off: the boot time it is counted from is a whole second."""

@@ -10,10 +10,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from jobs.pattern import find_below, find_files
 from jobs.ports import CallSource
 from jobs.sources.log_files import COMPRESSED
 from jobs.sources.opening import is_database
-from jobs.sources.pattern import find_below, find_files
 from jobs.sources.recognise import LONGEST_LINE, Unknown, recognise
 from jobs.sources.registry import FORMATS
 from jobs.sources.sqlite_process import TableReader

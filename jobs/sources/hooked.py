@@ -19,11 +19,11 @@ from typing import Final
 
 import msgspec
 
+from jobs.pattern import could_match
 from jobs.ports import Batch, CallSource, Cursor
 from jobs.sources import gateway
 from jobs.sources.log_files import EachLine, LogFiles
 from jobs.sources.overlap import Earlier
-from jobs.sources.pattern import could_match
 from jobs.thrash.call import LoggedCall
 from jobs.watchlist.sources import AUTO
 

@@ -8,9 +8,9 @@ from typing import Final, Protocol
 
 import msgspec
 
+from jobs.pattern import could_match, find_files
 from jobs.ports import Batch, Cursor
 from jobs.sources.line_reader import LineReader
-from jobs.sources.pattern import could_match, find_files
 from jobs.sources.reading import Reading, Sight, plan, sight
 from jobs.sources.tail import Identity, ReadLimits, identity, is_of, is_unchanged, read_new
 from jobs.thrash.call import Answer, Entry, LoggedCall, Usage

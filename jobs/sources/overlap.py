@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Self
 
-from jobs.sources.pattern import is_magic, matches, parts_of
+from jobs.pattern import is_magic, matches, parts_of
 from jobs.watchlist.sources import AUTO, SourceSpec
 
 

@@ -19,14 +19,18 @@ from jobs.store.cursors import SqlCursors
 from jobs.store.inbox import SqlInbox
 from jobs.store.incidents import SqlIncidents
 from jobs.store.old_rows import delete_older_than
-from jobs.store.opening import DAMAGE_CODES, Opened, StoreError, open_file, open_memory
+from jobs.store.opening import DAMAGE_CODES, Opened, open_file, open_memory
 from jobs.store.outbox import SqlOutbox
 from jobs.store.presence import SqlPresence
+from jobs.store.reports import SqlReports
+from jobs.store.runs import SqlRuns
+from jobs.store.schema import FILE_NAME, StoreError
 from jobs.store.sessions import SqlSessions
 from jobs.store.spare import bring_back, copy_live_rows
 from jobs.store.stops import SqlStops
+from jobs.store.verdicts import SqlVerdicts
+from jobs.store.workflows import SqlWorkflows
 
-FILE_NAME: Final = "loopwarden.sqlite3"
 _STORAGE_CODES: Final = DAMAGE_CODES | {
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN),
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL),
@@ -47,12 +51,16 @@ class Tables:
     outbox: SqlOutbox
     chats: SqlChats
     presence: SqlPresence
+    workflows: SqlWorkflows
+    reports: SqlReports
+    runs: SqlRuns
+    verdicts: SqlVerdicts
 
     connection: aiosqlite.Connection
 
-    async def delete_older_than(self, limit: float) -> int:
-        """Delete what was over before `limit` (epoch seconds); return how many rows that were."""
-        return await delete_older_than(self.connection, limit)
+    async def delete_older_than(self, limit: float, most: int) -> int:
+        """Delete what was over before `limit` (epoch seconds), of each table at most so many rows; return how many."""
+        return await delete_older_than(self.connection, limit, most)
 
     @classmethod
     def over(cls, connection: aiosqlite.Connection) -> Self:
@@ -67,6 +75,10 @@ class Tables:
             SqlOutbox(connection),
             SqlChats(connection),
             SqlPresence(connection),
+            SqlWorkflows(connection),
+            SqlReports(connection),
+            SqlRuns(connection),
+            SqlVerdicts(connection),
             connection,
         )
 

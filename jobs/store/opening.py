@@ -5,17 +5,14 @@ import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
 import aiosqlite
 
+from jobs.store.schema import bring_up_to_date
+
 DAMAGE_CODES: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-
-
-class StoreError(Exception):
-    """The database cannot be used; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ async def _open(path: Path) -> Opened:
         await writer.execute("PRAGMA synchronous = FULL")
         await writer.execute("PRAGMA foreign_keys = ON")
         await _check(writer)
-        await _migrate(writer)
+        await bring_up_to_date(writer)
         # A file that can only be read shows at the first write, not before.
         await writer.execute("BEGIN IMMEDIATE")
         await writer.execute("DELETE FROM cursor WHERE source IS NULL")
@@ -73,7 +70,7 @@ async def _connect(path: Path | str) -> aiosqlite.Connection:
 async def open_memory() -> Opened:
     """Open a database that is gone with the process."""
     connection = await _connect(":memory:")
-    await _migrate(connection)
+    await bring_up_to_date(connection)
     return Opened(connection, connection, is_file=False)
 
 
@@ -97,22 +94,3 @@ def _put_aside(path: Path) -> Path:
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
     return aside
-
-
-async def _migrate(writer: aiosqlite.Connection) -> None:
-    scripts = sorted(
-        (
-            entry
-            for entry in resources.files("jobs.store").joinpath("migrations").iterdir()
-            if entry.name.endswith(".sql")
-        ),
-        key=lambda entry: entry.name,
-    )
-    rows = await (await writer.execute("PRAGMA user_version")).fetchone()
-    done = int(rows[0]) if rows else 0
-    if done > len(scripts):
-        raise StoreError(f"the database is of a newer release (schema {done}, this one knows {len(scripts)})")
-    for number, script in enumerate(scripts[done:], start=done + 1):
-        await writer.executescript(
-            f"BEGIN IMMEDIATE;\n{script.read_text()}\nPRAGMA user_version = {number};\nCOMMIT;"
-        )

@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import aiosqlite
-
-from jobs.alert.outgoing import NOTICE, Mode, Outgoing
-from jobs.ports import Queued
-from jobs.store.rows import fetch
+from jobs.alert.outgoing import NOTICE, Mode, Outgoing, Queued
+from jobs.store.rows import Connection, fetch
 
 # The message that a later one edits or answers: its own, or the newest that its subject was sent as.
 _TARGET = """coalesce(o.target_message, (
@@ -72,7 +69,7 @@ class Sent:
 class SqlOutbox:
     """One row per message. `home` is the chat of those that name none, as it is now."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def put(self, outgoing: Outgoing, now: float) -> int:
@@ -152,6 +149,12 @@ class SqlOutbox:
         """Return as what and when a message was sent; None if it was not, or if its id in the chat is not known."""
         sql = "SELECT message, sent_at AS at FROM outbox WHERE id = ? AND state = 'sent' AND message IS NOT NULL"
         return next(iter(await fetch(self._connection, Sent, sql, (outgoing_id,))), None)
+
+    async def told_at(self, subject: str) -> float | None:
+        """Return since when there is a message about this that another one can edit, sent or still waiting."""
+        sql = "SELECT min(created_at) FROM outbox WHERE subject = ? AND mode <> 'reply' AND state <> 'parked'"
+        [(at,)] = await self._connection.execute_fetchall(sql, (subject,))
+        return None if at is None else float(at)
 
     async def counts(self, since: float) -> OutboxCounts:
         """Count what waits, and what was given up of the messages since then."""

@@ -1,58 +1,74 @@
 """Between rows and values: a column for every field, structs as JSON text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
-import aiosqlite
 import msgspec
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Value = TypeVar("Value")
+Values = Sequence[object] | Mapping[str, object]
+
+
+class Cursor(Protocol):
+    """What a statement has done."""
+
+    @property
+    def lastrowid(self) -> int | None: ...
+    @property
+    def rowcount(self) -> int: ...
+
+
+class Executing(AbstractAsyncContextManager[Cursor], Awaitable[Cursor], Protocol):
+    """A statement, to be awaited or entered."""
+
+
+class Connection(Protocol):
+    """What the tables need of a connection: aiosqlite's, or one that blocks."""
+
+    def execute(self, sql: str, parameters: Values = ..., /) -> Executing: ...
+    def executemany(self, sql: str, parameters: Iterable[Sequence[object]], /) -> Awaitable[object]: ...
+    def execute_fetchall(self, sql: str, parameters: Values = ..., /) -> Awaitable[Iterable[Any]]: ...
 
 
 async def fetch(
-    connection: aiosqlite.Connection,
+    connection: Connection,
     kind: type[Value],
     sql: str,
-    values: Sequence[object] | Mapping[str, object] = (),
+    values: Values = (),
 ) -> list[Value]:
     """Return the rows of a query, whose columns are named as the fields of `kind`, a dataclass."""
     # All in one go: as long as one look is under way, others over the same connection see what it sees, and not what
     # was committed since.
     rows = await connection.execute_fetchall(sql, values)
-    structs = _struct_fields(kind)
-    return [_value(kind, dict(row), structs) for row in rows]
+    decoders = _decoders(kind)
+    return [_value(kind, dict(row), decoders) for row in rows]
 
 
-async def insert(connection: aiosqlite.Connection, table: str, value: "DataclassInstance") -> int:
+async def insert(connection: Connection, table: str, value: "DataclassInstance") -> int:
     """Insert a value, its id chosen by the table, and return that id."""
     row = _row(value)
     async with connection.execute(_insertion(table, row), tuple(row.values())) as cursor:
         return cursor.lastrowid or 0
 
 
-async def insert_all(
-    connection: aiosqlite.Connection, table: str, values: Iterable["DataclassInstance"]
-) -> None:
+async def insert_all(connection: Connection, table: str, values: Iterable["DataclassInstance"]) -> None:
     """Insert values, their ids chosen by the table."""
     rows = [_row(value) for value in values]
     if rows:
         await connection.executemany(_insertion(table, rows[0]), [tuple(row.values()) for row in rows])
 
 
-async def update(
-    connection: aiosqlite.Connection, table: str, value: "DataclassInstance", row_id: int
-) -> None:
+async def update(connection: Connection, table: str, value: "DataclassInstance", row_id: int) -> None:
     """Overwrite the row with this id."""
     await update_all(connection, table, {row_id: value})
 
 
-async def update_all(
-    connection: aiosqlite.Connection, table: str, values: Mapping[int, "DataclassInstance"]
-) -> None:
+async def update_all(connection: Connection, table: str, values: Mapping[int, "DataclassInstance"]) -> None:
     """Overwrite the rows with these ids."""
     rows = [(row_id, _row(value)) for row_id, value in values.items()]
     if rows:
@@ -74,15 +90,23 @@ def _row(value: "DataclassInstance") -> dict[str, object]:
     }
 
 
-def _struct_fields(kind: type[Any]) -> dict[str, type[msgspec.Struct]]:
-    return {
-        field.name: field.type
-        for field in fields(kind)
-        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct)
-    }
+def _decoders(kind: type[Any]) -> dict[str, Callable[[Any], object]]:
+    """Return what makes a field of a column that holds something else."""
+    found = {field.name: _decoder(field.type) for field in fields(kind)}
+    return {name: decoder for name, decoder in found.items() if decoder is not None}
 
 
-def _value(kind: type[Value], row: dict[str, Any], structs: dict[str, type[msgspec.Struct]]) -> Value:
-    for name, struct in structs.items():
-        row[name] = msgspec.json.decode(row[name], type=struct)
+def _decoder(kind: Any) -> Callable[[Any], object] | None:
+    if kind is bool:
+        return bool
+    for some in (kind, *get_args(kind)):
+        if isinstance(some, type) and issubclass(some, msgspec.Struct):
+            return msgspec.json.Decoder(some).decode
+    return None
+
+
+def _value(kind: type[Value], row: dict[str, Any], decoders: dict[str, Callable[[Any], object]]) -> Value:
+    for name, decode in decoders.items():
+        if row[name] is not None:
+            row[name] = decode(row[name])
     return msgspec.convert(row, type=kind)

@@ -39,6 +39,12 @@ class SqlSessions:
                  ORDER BY seen_at DESC, id LIMIT ?2"""
         return await fetch(self._connection, Session, sql, (name, limit))
 
+    async def named(self, source: str, name: str, since: float, limit: int) -> Sequence[Session]:
+        """Return an agent's, or a session's, sessions of one source with calls read since then, newest first."""
+        sql = """SELECT * FROM session WHERE seen_at >= ?1 AND source = ?2 AND (agent = ?3 OR session = ?3)
+                 ORDER BY seen_at DESC, id LIMIT ?4"""
+        return await fetch(self._connection, Session, sql, (since, source, name, limit))
+
     async def newest(self, since: float, limit: int) -> Sequence[Session]:
         """Return the sessions with calls read since then, newest first."""
         sql = "SELECT * FROM session WHERE seen_at >= ? ORDER BY seen_at DESC, last_ts DESC, id LIMIT ?"

@@ -4,6 +4,13 @@ from typing import Final
 
 import aiosqlite
 
+from jobs.store.merging import keep_newer, rename_runs, standings
+
+# Of every workflow those that new ones are compared with, and those of the run whose alert is open.
+_LATE_VERDICTS: Final = """SELECT id FROM verdict WHERE run_id IN (SELECT alerted_run FROM workflow)
+    UNION ALL SELECT v.id FROM workflow w CROSS JOIN verdict v WHERE v.workflow = w.name AND v.id >= (
+        SELECT min(id) FROM (SELECT id FROM verdict l WHERE l.workflow = w.name ORDER BY id DESC LIMIT 40))"""
+
 _LIVE: Final = {
     "presence": "true",
     "cursor": "true",
@@ -14,6 +21,10 @@ _LIVE: Final = {
     "incident": "closed_at IS NULL OR id IN (SELECT incident_id FROM stop WHERE state <> 'over')",
     "stop": "state <> 'over'",
     "confirmation": "used_at IS NULL",
+    "workflow": "true",
+    "report": "true",
+    "run": f"id IN (SELECT run_id FROM verdict WHERE id IN ({_LATE_VERDICTS}))",  # noqa: S608 - constants
+    "verdict": f"id IN ({_LATE_VERDICTS})",
     # With what was handled of late, lest it is taken for new.
     "inbox": "true",
     "chat": "true",
@@ -21,14 +32,21 @@ _LIVE: Final = {
     "outbox": """state IN ('queued', 'sending')
         OR subject IN (SELECT 'incident:' || id FROM incident WHERE closed_at IS NULL)
         OR subject IN (SELECT 'question:' || id FROM incident WHERE closed_at IS NULL)
+        OR subject BETWEEN 'run:' AND 'run;' AND created_at > (SELECT max(created_at) FROM outbox) - 7 * 86400
         OR id IN (SELECT outgoing_id FROM confirmation WHERE used_at IS NULL)""",
     # So that an id is never given twice.
     "sqlite_sequence": "true",
 }
 
-_NUMBERED: Final = ("session", "incident", "stop", "inbox", "outbox")
+_NUMBERED: Final = (
+    *("session", "incident", "stop", "inbox", "outbox"),
+    *("workflow", "report", "run", "verdict"),
+)
 _FAR_AHEAD: Final = 1_000_000_000
 """An id that no database has come to."""
+_WRITTEN_BESIDE: Final = ("workflow", "run", "verdict", "outbox")
+_GAP: Final = 100_000
+"""Ids that are left to the commands that may still write to the file."""
 
 
 async def copy_live_rows(source: aiosqlite.Connection | None, target: aiosqlite.Connection) -> None:
@@ -37,10 +55,16 @@ async def copy_live_rows(source: aiosqlite.Connection | None, target: aiosqlite.
     missing = [
         table for table, is_live in _LIVE.items() if not await _is_copied(source, target, table, is_live)
     ]
-    if missing:
-        for table in _NUMBERED:
-            await target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
-            await target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, _FAR_AHEAD))
+    for table in _NUMBERED if missing else _WRITTEN_BESIDE:
+        start = _FAR_AHEAD if missing else await _sequence(target, table) + _GAP
+        await target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        await target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, start))
+
+
+async def _sequence(connection: aiosqlite.Connection, table: str) -> int:
+    sql = "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?"
+    [(seq,)] = await connection.execute_fetchall(sql, (table,))
+    return int(seq)
 
 
 async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
@@ -51,8 +75,14 @@ async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection)
     try:
         # Nobody sends by the leases of an earlier life; those of this one come from memory.
         await target.execute("UPDATE outbox SET state = 'queued' WHERE state = 'sending'")
+        if await _sequence(source, "report") < _FAR_AHEAD:
+            # All were known in memory: those that are not there any more have their verdict.
+            await target.execute("DELETE FROM report")
+        await rename_runs(source, target)
+        theirs = await standings(target)
         for table in _LIVE:
             await _copy(source, target, table, "true")
+        await keep_newer(target, theirs)
         for table in ("confirmation", "stop", "incident"):
             # Of a session that is known under another id by now.
             await target.execute(f"DELETE FROM {table} WHERE session_id NOT IN (SELECT id FROM session)")  # noqa: S608

@@ -1,13 +1,12 @@
 """TOML tables -> typed entries, and what is checked in every kind of them."""
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
 
-from jobs.thrash.policy import OnDetection
 from jobs.watchlist.error import WatchlistError, key_of, listed, unknown
 
 _Spec = TypeVar("_Spec", bound=msgspec.Struct)
@@ -43,6 +42,8 @@ def _reworded(what: str) -> str:
             .replace("object", "table")
         )
     if what.startswith("Invalid enum value"):
+        from jobs.thrash.policy import OnDetection  # noqa: PLC0415 - what is right needs it not
+
         return f"expected one of: {listed(OnDetection)}"
     return "out of range"
 
@@ -63,16 +64,17 @@ def type_of(value: object) -> str:
             return type(value).__name__
 
 
-def absolute(text: str, folder: Path, place: str, escape: Callable[[str], str]) -> str:
+def absolute(text: str, folder: str, place: str, escape: Callable[[str], str]) -> str:
     """Return the path with `~` expanded and relative to `folder`; what is put in front of `text` is escaped."""
     check_text(text, place)
     if not text.startswith("~"):
-        return str(Path(escape(str(folder.absolute()))) / text)
+        parts = os.path.join(escape(folder), text).split("/")
+        return "/" + "/".join(part for part in parts if part not in {"", "."})
     user, slash, rest = text.partition("/")
-    try:
-        return escape(str(Path(user).expanduser())) + slash + rest
-    except RuntimeError:
-        raise WatchlistError(f"{place}: no home folder is known for what follows ~") from None
+    home = os.path.expanduser(user)
+    if home == user:
+        raise WatchlistError(f"{place}: no home folder is known for what follows ~")
+    return escape(home) + slash + rest
 
 
 def check_keys(table: Mapping[str, object], known: Collection[str], place: str, what: str) -> None:
@@ -94,3 +96,13 @@ def check_text(text: str, place: str) -> None:
         raise WatchlistError(f"{place}: must not be empty")
     if "\0" in text:
         raise WatchlistError(f"{place}: must not hold a NUL character")
+
+
+def compiled(pattern: str, place: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        where = f" at character {error.pos + 1}" if error.pos is not None else ""
+        raise WatchlistError(f"{place}: not a regular expression{where}") from None
+    except (OverflowError, RecursionError):
+        raise WatchlistError(f"{place}: a regular expression too large") from None

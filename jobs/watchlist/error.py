@@ -1,6 +1,5 @@
 """What is wrong in a watch list, in words."""
 
-import difflib
 import re
 from collections.abc import Collection, Iterable
 from typing import Final
@@ -21,6 +20,8 @@ def key_of(key: str) -> str:
 
 
 def unknown(what: str, given: str, known: Collection[str], form: str = "%s") -> str:
+    import difflib  # noqa: PLC0415 - for what is right it is not needed, and a quick command reads this, too
+
     close = difflib.get_close_matches(given, known, 1)
     hint = f" (did you mean {form % close[0]}?)" if close else ""
     return f"{what}{hint}; known: {listed(known, form)}"

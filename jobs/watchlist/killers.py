@@ -1,15 +1,13 @@
 """`[killers.NAME]`: what stops a session."""
 
-import re
-import string
 from collections.abc import Mapping
-from pathlib import Path
 from typing import ClassVar, Final
 
 import msgspec
 
-from jobs.watchlist.entries import absolute, check_name, check_text, convert, table_of, type_of
+from jobs.watchlist.entries import absolute, check_name, compiled, convert, table_of, type_of
 from jobs.watchlist.error import WatchlistError, key_of, listed, unknown
+from jobs.watchlist.templates import parse_argv
 
 PLACEHOLDERS: Final = ("session", "agent", "reason", "score")
 """What a command's argv may hold in braces."""
@@ -62,7 +60,7 @@ _KINDS: Final[Mapping[str, type[KillerSpec]]] = {
 }
 
 
-def parse_killers(entries: object, folder: Path) -> dict[str, KillerSpec]:
+def parse_killers(entries: object, folder: str) -> dict[str, KillerSpec]:
     killers: dict[str, KillerSpec] = {}
     for name, entry in table_of(entries, "killers").items():
         place = f"killers.{key_of(name)}"
@@ -73,7 +71,7 @@ def parse_killers(entries: object, folder: Path) -> dict[str, KillerSpec]:
     return killers
 
 
-def _killer(entry: object, place: str, folder: Path) -> KillerSpec:
+def _killer(entry: object, place: str, folder: str) -> KillerSpec:
     match convert(entry, _kind(table_of(entry, place), f"{place}.kind"), place):
         case CommandSpec() as command:
             return _command(command, place, folder)
@@ -95,37 +93,19 @@ def _kind(entry: Mapping[str, object], place: str) -> type[KillerSpec]:
             raise WatchlistError(f"{place}: expected str, got {type_of(other)}")
 
 
-def _command(command: CommandSpec, place: str, folder: Path) -> CommandSpec:
+def _command(command: CommandSpec, place: str, folder: str) -> CommandSpec:
     _check_seconds(command.timeout, f"{place}.timeout")
-    if not command.argv:
-        raise WatchlistError(f"{place}.argv: must not be empty")
-    for index, template in enumerate(command.argv):
-        _check_template(template, f"{place}.argv[{index}]")
-    program, *rest = command.argv
-    program = _program(program, f"{place}.argv[0]", folder)
-    return msgspec.structs.replace(command, argv=(program, *rest))
+    argv = parse_argv(command.argv, f"{place}.argv", folder, PLACEHOLDERS)
+    return msgspec.structs.replace(command, argv=argv)
 
 
-def _program(template: str, place: str, folder: Path) -> str:
-    if any(field is not None for _, field, _, _ in string.Formatter().parse(template)):
-        raise WatchlistError(f"{place}: must not hold a placeholder; a program is not for a log to choose")
-    if "/" in template:
-        return absolute(template, folder, place, _escape_braces)
-    check_text(template, place)
-    return template
-
-
-def _process(process: ProcessSpec, place: str, folder: Path) -> ProcessSpec:
+def _process(process: ProcessSpec, place: str, folder: str) -> ProcessSpec:
     _check_seconds(process.grace, f"{place}.grace")
     _check_match(process.match, f"{place}.match")
     if process.pid_file is None:
         return process
     pid_file = absolute(process.pid_file, folder, f"{place}.pid_file", str)
     return msgspec.structs.replace(process, pid_file=pid_file)
-
-
-def _escape_braces(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _check_chain(name: str, killers: Mapping[str, KillerSpec]) -> None:
@@ -146,28 +126,5 @@ def _check_seconds(seconds: float, place: str) -> None:
 
 
 def _check_match(pattern: str, place: str) -> None:
-    try:
-        matches_nothing = re.search(pattern, "") is not None
-    except re.error as error:
-        where = f" at character {error.pos + 1}" if error.pos is not None else ""
-        raise WatchlistError(f"{place}: not a regular expression{where}") from None
-    except (OverflowError, RecursionError):
-        raise WatchlistError(f"{place}: a regular expression too large") from None
-    if matches_nothing:
+    if compiled(pattern, place).search(""):
         raise WatchlistError(f"{place}: must not match an empty text: it would match every process")
-
-
-def _check_template(template: str, place: str) -> None:
-    if "\0" in template:
-        raise WatchlistError(f"{place}: must not hold a NUL character")
-    try:
-        parts = list(string.Formatter().parse(template))
-    except ValueError:
-        raise WatchlistError(f"{place}: a single brace; one that is meant is written {{{{ or }}}}") from None
-    for _, field, options, conversion in parts:
-        if field is None:
-            continue
-        if field not in PLACEHOLDERS:
-            raise WatchlistError(f"{place}: {unknown('unknown placeholder', field, PLACEHOLDERS, '{%s}')}")
-        if options or conversion:
-            raise WatchlistError(f"{place}: a placeholder takes neither format nor conversion")

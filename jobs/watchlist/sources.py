@@ -2,7 +2,6 @@
 
 import glob
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -27,11 +26,9 @@ class SourceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """None leaves it to the settings."""
 
 
-def parse_sources(entries: object, folder: Path) -> Iterator[SourceSpec]:
+def parse_sources(entries: object, folder: str) -> Iterator[SourceSpec]:
     if not isinstance(entries, list):
         raise WatchlistError(f"sources: expected array, got {type_of(entries)}; each begins with [[sources]]")
-    if not entries:
-        raise WatchlistError("sources: there is none; each begins with [[sources]]")
     places: dict[str, str] = {}
     for index, entry in enumerate(entries):
         place = f"sources[{index}]"
@@ -42,7 +39,7 @@ def parse_sources(entries: object, folder: Path) -> Iterator[SourceSpec]:
         yield source
 
 
-def _source(entry: object, place: str, folder: Path) -> SourceSpec:
+def _source(entry: object, place: str, folder: str) -> SourceSpec:
     source = convert(entry, SourceSpec, place)
     check_name(source.name, f"{place}.name")
     path = absolute(source.path, folder, f"{place}.path", glob.escape)

@@ -5,6 +5,7 @@ The log, the watch list, the database and the processes are real; the chat is th
 
 import asyncio
 import json
+import os
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -92,6 +93,27 @@ class Room:
         for number in range(times):
             call = {"ts": self.clock.time - times + 1 + number, "agentId": agent, "tool": "read_file"}
             self.log(json.dumps(call | {"args": STUCK} | fields))
+
+    # ── the workflows ─────────────────────────────────────────────────────────────────────────────
+
+    def leave(self, name: str = "report.json", **fields: Any) -> None:
+        """Write what a run leaves behind, now: a good report but for `fields`."""
+        path = self.folder / name
+        path.write_text(json.dumps({"status": "ok", "result": 42, "timestamp": self.clock.time} | fields))
+        os.utime(path, (self.clock.time, self.clock.time))
+
+    async def verify(self) -> list[Shown]:
+        """Let the bot verify what was reported, and what it has to say arrive."""
+        before = len(self.shown)
+        while await self.app.handling.desk.verification() is not None:
+            pass
+        await self.deliver()
+        return self.shown[before:]
+
+    async def check(self, workflow: str = "nightly") -> list[Shown]:
+        """Have a workflow verified from the chat; return what came after the first answer."""
+        await self.type(f"/verify {workflow}")
+        return await self.verify()
 
     # ── the bot ───────────────────────────────────────────────────────────────────────────────────
 

@@ -27,8 +27,7 @@ from bot.pulse import FOLDER
 from bot.session import session_for
 from bot.settings import Chat, TelegramSettings
 from jobs.sources.opening import opened_to_read
-from jobs.store.database import FILE_NAME
-from jobs.store.opening import StoreError
+from jobs.store.schema import FILE_NAME, StoreError
 from tests.bot.room import COLLEAGUE, GROUP, Intercepted, Room, open_room, settings_for
 
 LONG = 60

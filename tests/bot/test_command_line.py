@@ -80,7 +80,7 @@ def test_its_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     said = capsys.readouterr().out
     assert all(
         f"\n    {command} " in said
-        for command in ("run", "setup", "check", "sources", "replay", "hook", "health", "demo")
+        for command in ("run", "setup", "check", "sources", "replay", "verify", "hook", "health", "demo")
     )
 
 

@@ -12,12 +12,12 @@ from bot.console import Shown
 from bot.settings import ThrashSettings
 from jobs.alert.outgoing import Outgoing
 from jobs.ports import ChatState
-from jobs.store.database import FILE_NAME
+from jobs.store.schema import FILE_NAME
 from jobs.thrash.policy import OnDetection
 from tests.bot.room import AGENT, COLLEAGUE, WATCHLIST, Room, open_room
 
 DAY = 86_400
-TAKES_AN_ID = [command.name for command in COMMANDS if command.argument]
+TAKES_A_SESSION = ["agent", "kill"]
 
 
 def lines(shown: Shown) -> list[str]:
@@ -192,7 +192,7 @@ async def test_an_id_goes_before_a_name_that_looks_like_one(room: Room) -> None:
     assert lines(await room.ask("/agent 1"))[0] == "2, session 1"
 
 
-@pytest.mark.parametrize("command", TAKES_AN_ID)
+@pytest.mark.parametrize("command", TAKES_A_SESSION)
 async def test_a_session_that_is_not_known_is_said_not_to_be(room: Room, command: str) -> None:
     room.call()
     await room.scan()
@@ -203,7 +203,7 @@ async def test_a_session_that_is_not_known_is_said_not_to_be(room: Room, command
 
 
 async def test_a_missing_id_is_asked_for(room: Room) -> None:
-    for command in TAKES_AN_ID:
+    for command in TAKES_A_SESSION:
         answer = await room.ask(f"/{command}")
         assert answer.text == f"Which one? /{command} ID, with an id from /agents."
 
@@ -212,7 +212,7 @@ async def test_a_name_of_several_sessions_is_answered_with_their_ids(room: Room)
     room.call(sessionId="s-1")
     room.call(sessionId="s-2")
     await room.scan()
-    for command in TAKES_AN_ID:
+    for command in TAKES_A_SESSION:
         answer = await room.ask(f"/{command} {AGENT}")
         assert "Several sessions look like worker-3" in answer.text
         assert [line.split()[0] for line in lines(answer)[1:]] == ["1", "2"]

@@ -124,8 +124,8 @@ def test_a_command_that_changes_something_keeps_for_two_minutes_and_a_question_f
         assert GATE.judge(written(text), limit + 0.1) is STALE
 
 
-def test_kill_is_what_changes_something() -> None:
-    assert [command.name for command in COMMANDS if command.changes] == ["kill"]
+def test_what_stops_an_agent_or_runs_a_command_changes_something() -> None:
+    assert [command.name for command in COMMANDS if command.changes] == ["kill", "verify"]
 
 
 @pytest.mark.parametrize(

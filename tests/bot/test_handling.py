@@ -27,7 +27,7 @@ from aiogram.types import Message, TelegramObject, Update
 
 from bot.console import PERSON, Shown
 from bot.settings import Chat
-from jobs.store.database import FILE_NAME
+from jobs.store.schema import FILE_NAME
 from tests.bot.room import COLLEAGUE, GROUP, STRANGER, Room, SpawnAgent, open_room
 from tests.botapi import Json
 from tests.botapi_model import now

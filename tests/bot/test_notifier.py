@@ -18,8 +18,8 @@ from bot.notifier import TelegramNotifier
 from bot.session import TelegramSession
 from bot.views.screen import Screen, lines, screen
 from jobs.alert.notice import JobFailedNotice
-from jobs.alert.outgoing import Mode
-from jobs.ports import NotifyError, Queued
+from jobs.alert.outgoing import Mode, Queued
+from jobs.ports import NotifyError
 from tests.botapi import GROUP, USER, BotApi
 from tests.botapi_model import utf16_length
 from tests.fakes import HandClock

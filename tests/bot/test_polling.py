@@ -22,7 +22,8 @@ from bot.pulse import FOLDER, Pulse
 from bot.session import TelegramSession
 from bot.settings import Chat
 from jobs.ports import Received
-from jobs.store.database import FILE_NAME, Database, open_database
+from jobs.store.database import Database, open_database
+from jobs.store.schema import FILE_NAME
 from tests.bot.room import settings_for
 from tests.botapi import GROUP, USER, BotApi, Json
 from tests.botapi_model import SECOND_POLLER, WEBHOOK_ACTIVE

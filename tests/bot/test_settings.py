@@ -115,6 +115,16 @@ def test_an_empty_value_is_as_good_as_none(name: str) -> None:
     assert settings(**{name: ""}) == settings()
 
 
+def test_reports_of_runs_need_a_port_and_a_secret(secrets: Path) -> None:
+    """The secret may lie in a file, and shows nowhere."""
+    (secrets / "loopwarden_report_secret").write_text("open-sesame\n")
+    found = settings(LOOPWARDEN_REPORT_PORT="8421")
+    assert found.report_port == 8421
+    assert found.report_secret is not None
+    assert found.report_secret.get_secret_value() == "open-sesame"
+    assert "open-sesame" not in repr(found)
+
+
 def test_names_of_other_programs_are_none_of_our_business(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("POSTGRES_PASSWORD=x\nexport PATH=/bin\nLONELY\n# a comment\n")
     assert settings(COMPOSE_FILE="x") == settings()
@@ -197,6 +207,10 @@ WRONG = [
     ("LOOPWARDEN_THRASH__EVERY", "0.5", "LOOPWARDEN_THRASH__EVERY: "),
     ("LOOPWARDEN_THRASH__EVERY", "301", "LOOPWARDEN_THRASH__EVERY: "),
     ("LOOPWARDEN_THRASH__EVERY", "nan", "LOOPWARDEN_THRASH__EVERY: "),
+    ("LOOPWARDEN_REPORT_PORT", "0", "LOOPWARDEN_REPORT_PORT: "),
+    ("LOOPWARDEN_REPORT_PORT", "8421", "LOOPWARDEN_REPORT_SECRET is not; set both, or neither"),
+    ("LOOPWARDEN_REPORT_SECRET", "hush", "LOOPWARDEN_REPORT_PORT is not; set both, or neither"),
+    ("LOOPWARDEN_REPORT_SECRET", "hush hush", "LOOPWARDEN_REPORT_SECRET: must be visible ASCII characters"),
     ("LOOPWARDEN_THRASH__EVERY", "often", "LOOPWARDEN_THRASH__EVERY: "),
     ("LOOPWARDEN_THRASH__WINDOW", "0", "LOOPWARDEN_THRASH__WINDOW: "),
     ("LOOPWARDEN_THRASH__LAST", "1", "LOOPWARDEN_THRASH__LAST: "),

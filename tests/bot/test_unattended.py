@@ -27,7 +27,10 @@ def test_unattended_demo(unattended_demo: "subprocess.Popen[str]") -> None:
     assert living_in_session_of(unattended_demo.pid) == []
     first, *_ = said.splitlines()
     assert first.startswith("Loopwarden demo: two real toy agents")
-    moments = ["is going round in circles", "last calls of", "has exited", "Latest incidents", "Last scan"]
+    moments = [
+        *("is going round in circles", "last calls of", "has exited", "Latest incidents", "Last scan"),
+        "report failed: fields",
+    ]
     assert sorted(moments, key=said.index) == moments
     assert "(stuck-agent) is gone." in said
     assert "(busy-agent) works on, untouched." in said

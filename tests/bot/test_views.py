@@ -3,21 +3,18 @@
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import pytest
 from aiogram.filters.callback_data import CallbackData
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.callbacks import ConfirmButton, IncidentButton, IncidentVerb, KillButton
 from bot.views import agent, incident, measure, notice, status, stop
-from bot.views.cleaning import units
 from bot.views.screen import Screen
 from bot.views.status import SourceStatus, Status
-from bot.views.text import MESSAGE_LIMIT
 from jobs.agent_stop import Order
 from jobs.alert.notice import (
     AnyNotice,
@@ -25,7 +22,6 @@ from jobs.alert.notice import (
     BackNotice,
     IncidentNotice,
     JobFailedNotice,
-    Notice,
     Outlook,
     Starter,
     StillRunningNotice,
@@ -34,6 +30,8 @@ from jobs.alert.notice import (
     UndeliveredNotice,
     WatchlistNotice,
 )
+from jobs.alert.outgoing import Notice
+from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
 from jobs.ports import Outcome
 from jobs.schedule import Runs
 from jobs.thrash.incident import Incident, IncidentStatus
@@ -42,22 +40,13 @@ from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash.price import MOST, UNIT
 from jobs.thrash.session import Session
 from jobs.thrash.streak import Ended, Streak
-from tests.bot.hostile import is_harmless, texts
-from tests.botapi import read_buttons, read_text
+from tests.bot.drawn_runs import run_notices, unverified_notices, verified_notices
+from tests.bot.hostile import texts
+from tests.bot.safety import LARGEST_ID, NOW, UTC_ZONE, assert_safe, counts, few, foreign, ids, moments
 from tests.store.rows import a_session, an_incident
-
-UTC_ZONE = ZoneInfo("UTC")
-NOW = datetime(2100, 5, 1, 12, tzinfo=UTC).timestamp()
-MARK = "ξ"
-"""In every foreign text, and in none of ours."""
-LARGEST_ID = 2**63 - 1
 
 # ── values with foreign text in them ──────────────────────────────────────────────────────────────
 
-foreign = texts(40).map(lambda text: f"{MARK}{text}{MARK}")
-ids = st.integers(1, LARGEST_ID)
-counts = st.integers(0, 10**12)
-moments = st.floats(0, 253_402_300_799)
 
 incidents = st.builds(
     Incident,
@@ -165,6 +154,9 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
     ),
     JobFailedNotice: st.builds(JobFailedNotice, job=st.just("thrash_scan"), error=foreign),
     UndeliveredNotice: st.builds(UndeliveredNotice, chat=foreign, error=foreign, is_chat_lost=st.booleans()),
+    RunNotice: run_notices,
+    UnverifiedNotice: unverified_notices,
+    VerifiedNotice: verified_notices,
 }
 notices = st.one_of(*NOTICES.values())
 runs = st.builds(Runs, worked_at=st.none() | moments, took=st.floats(0, 1e4), failures=counts, error=foreign)
@@ -210,32 +202,6 @@ WELL = Status(
     set_aside=0,
     not_polling=None,
 )
-
-
-few = settings(max_examples=40)
-"""Each of these values holds a dozen texts."""
-
-
-def assert_safe(shown: Screen) -> None:
-    """A screen that the server takes, in which foreign text cannot be taken for anything else."""
-    assert units(shown.text) <= MESSAGE_LIMIT
-    # Our own symbols have variation selectors.
-    assert is_harmless(shown.text.replace("\ufe0f", ""))
-    assert {entity.type for entity in shown.entities} <= {"bold", "code"}
-    as_sent = shown.model_dump(exclude_none=True, mode="json")
-    read_text(as_sent, too_long="too long")
-    read_buttons({"reply_markup": as_sent.get("keyboard", {})})
-    assert MARK not in outside_code(shown)
-    assert MARK not in str(as_sent.get("keyboard", ""))
-
-
-def outside_code(shown: Screen) -> str:
-    left = shown.text.encode("utf-16-le")
-    for entity in shown.entities:
-        if entity.type == "code":
-            start, end = 2 * entity.offset, 2 * (entity.offset + entity.length)
-            left = left[:start] + b" \x00" * entity.length + left[end:]
-    return left.decode("utf-16-le")
 
 
 # ── the screens ───────────────────────────────────────────────────────────────────────────────────

@@ -34,6 +34,18 @@ async def test_a_changed_price_is_a_change(room: Room) -> None:
         assert watched.prices.models == {"gpt-*": Price(input=price, output=9)}
 
 
+async def test_there_may_be_workflows_and_no_sources(tmp_path: Path) -> None:
+    """Then there is nothing to scan, and nothing is wrong with that. A changed workflow is a change."""
+    workflows = '[workflows.nightly]\noutput = "out.json"\n'
+    async with open_room(tmp_path, watchlist=workflows) as room:
+        assert await room.scan() == []
+        assert (await room.ask("/status")).text
+        write(room, f"{workflows}unchanged = true\n")
+        [told] = await room.scan()
+        assert told.text == "📋 The changed watch list is in force."
+        assert room.app.handling.desk.watch.workflows()["nightly"].unchanged
+
+
 async def test_a_list_that_is_left_alone_is_not_told(room: Room) -> None:
     assert await room.scan() == []
 

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.alert.notice import AnyNotice, UndeliveredNotice
-from jobs.alert.outgoing import Mode, Outgoing
+from jobs.alert.outgoing import Mode, Outgoing, Queued
 from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
 from jobs.alert_delivery import AlertDelivery
-from jobs.ports import NotifyError, Queued
+from jobs.ports import NotifyError
 from jobs.store.database import Database, open_database
 from jobs.store.outbox import OutboxCounts
 from tests.fakes import HOME, NOON, HandClock, ScriptedNotifier

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.alert.notice import AskNotice, IncidentNotice, WatchlistNotice
-from jobs.alert.outgoing import Mode
+from jobs.alert.outgoing import Mode, Notice
 from jobs.ports import Batch, Cursor, Outcome, StopState, Watched
 from jobs.store.database import Database, open_database
 from jobs.thrash.call import ToolCall
@@ -492,3 +492,27 @@ async def test_a_rehearsed_stop_is_not_tried_again(world: World) -> None:
     (stop,) = await world.stops()
     assert (stop.state, len(world.killer.attempts)) == (StopState.OVER, 1)
     assert (await world.incident()).status is IncidentStatus.DRY_RUN
+
+
+class HangingWatch(FixedWatch):
+    """Its file lies where reads do not come back until the test is over."""
+
+    is_over = threading.Event()
+
+    def refresh(self) -> Notice | None:
+        assert self.is_over.wait(timeout=60)
+        return None
+
+
+async def test_a_watch_list_that_cannot_be_read_in_time_stays_in_force(store: Database) -> None:
+    world = World(store=store)
+    watch = HangingWatch(watched=world.watch.watched)
+    world.scan = replace(world.scan, watch=watch, patience=0.0)
+    try:
+        for _ in range(3):
+            world.circles()
+            await world.look()
+        [incident] = await world.incidents()
+        assert incident.steps == 3
+    finally:
+        watch.is_over.set()

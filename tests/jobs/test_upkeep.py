@@ -10,7 +10,8 @@ from jobs.ports import StopState
 from jobs.retention import Retention
 from jobs.return_report import ReturnReport
 from jobs.storage_watch import StorageWatch
-from jobs.store.database import FILE_NAME, Database, open_database
+from jobs.store.database import Database, open_database
+from jobs.store.schema import FILE_NAME
 from jobs.thrash.incident import IncidentStatus
 from tests.jobs.world import BEAT, World
 
@@ -104,6 +105,16 @@ async def test_what_is_over_and_old_is_deleted(world: World, retention: Retentio
     assert await world.store.reading.stops.in_state(StopState.OVER) == []
     assert await world.store.reading.sessions.newest(0, 9) == []
     assert await world.store.reading.outbox.sent(1) is None
+
+
+async def test_all_of_it_is_deleted_in_however_small_portions(world: World) -> None:
+    await world.circles_for(3)
+    world.clock.go_on(2 * 90 * DAY)
+    async with world.store.transaction() as tables:
+        await tables.inbox.add(1, dict.fromkeys(range(5), "{}"), world.clock.now() - 91 * DAY)
+    await Retention(store=world.store, clock=world.clock, days=90, at_once=2)()
+    [(left,)] = await world.store.reading.connection.execute_fetchall("SELECT count(*) FROM inbox")
+    assert left == 0
 
 
 async def test_what_is_younger_stays(world: World, retention: Retention) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.killers.argv import UnsafeArgumentError, fill_in
+from jobs.killers.argv import fill_in
 from jobs.ports import Target
+from jobs.program.argv import UnsafeArgumentError
 from jobs.watchlist.killers import PLACEHOLDERS
 from tests.killers.conftest import TARGET
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.killers.command import CommandKiller, _has_ended, _overrun
+from jobs.killers.command import CommandKiller, _has_ended
 from jobs.ports import Outcome, Stopped
+from jobs.program.wording import overrun
 from tests.killers.conftest import OTHER_USER, TARGET, TargetOf, acting_as, as_root, idle_as
 
 SHELL = ("sh", "-c")
@@ -176,7 +177,7 @@ async def test_a_program_that_became_another_users_is_left_to_itself(monkeypatch
     assert await program.stdout.readline() == b"up\n"
     with acting_as(OTHER_USER):
         assert not await _has_ended(program, 0.01)
-    assert _overrun(program.returncode, 30) == "the command did not end within 30 s and could not be killed"
+    assert overrun(program.returncode, 30) == "the command did not end within 30 s and could not be killed"
     program.kill()
     await program.communicate()
 

@@ -11,7 +11,8 @@ from jobs.ports import CallSource
 from jobs.sources import opening
 from jobs.sources.opening import keep_away_from, opened_to_read
 from jobs.sources.registry import FORMATS, build_source
-from jobs.store.database import FILE_NAME, open_database
+from jobs.store.database import open_database
+from jobs.store.schema import FILE_NAME
 from jobs.watchlist.sources import AUTO, SourceSpec
 
 WRITE = """

@@ -14,9 +14,10 @@ import pytest
 from jobs.alert.outgoing import Mode, Outgoing
 from jobs.alert.pace import Pace
 from jobs.ports import ChatState, Stop, StopState
-from jobs.store.database import FILE_NAME, Database, is_storage_failure, open_database
+from jobs.store.database import Database, is_storage_failure, open_database
 from jobs.store.opening import open_memory
 from jobs.store.outbox import Sent, SqlOutbox
+from jobs.store.schema import FILE_NAME
 from jobs.store.spare import bring_back, copy_live_rows
 from jobs.thrash.session import Session
 from tests.fakes import HOME, NOON

@@ -211,7 +211,7 @@ async def test_old_updates_are_deleted_whatever_became_of_them(store: Database) 
     await set_aside(store)
     await add(store, 8, now=NOON + 1)
     async with store.transaction() as tables:
-        assert await tables.delete_older_than(NOON) == 0
-        assert await tables.delete_older_than(NOON + 1) == 2
+        assert await tables.delete_older_than(NOON, 99) == 0
+        assert await tables.delete_older_than(NOON + 1, 99) == 2
     assert await rows(store, "update_id") == [8]
     assert await store.reading.inbox.count_set_aside(NOON) == 0

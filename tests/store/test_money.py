@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from jobs.alert.notice import AnyNotice, BackNotice, IncidentNotice, Outlook, StopNotice
-from jobs.store.database import FILE_NAME, open_database
+from jobs.store.database import open_database
+from jobs.store.schema import FILE_NAME
 from jobs.thrash.beside import Beside, Used
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import MOST

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.store.database import FILE_NAME, open_database
-from jobs.store.opening import StoreError
+from jobs.store.database import open_database
+from jobs.store.schema import FILE_NAME, StoreError
 from tests.store.rows import a_session
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from jobs.alert.outgoing import Mode, Outgoing
-from jobs.ports import ChatState, Queued
+from jobs.alert.outgoing import Mode, Outgoing, Queued
+from jobs.ports import ChatState
 from jobs.store.database import Database, Tables
 from jobs.store.outbox import OutboxCounts, Sent
 from tests.fakes import HOME, NOON

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.alert.outgoing import Outgoing
+from jobs.alert.outgoing import Outgoing, Queued
 from jobs.alert.pace import Pace
-from jobs.ports import ChatState, Confirmation, Cursor, Queued, Received, Stop
+from jobs.ports import ChatState, Confirmation, Cursor, Received, Stop
 from jobs.store.database import Database, Tables
 from jobs.thrash.incident import Incident
 from jobs.thrash.session import Session

@@ -14,7 +14,8 @@ from bot.checking.data import check_data, is_held
 from bot.checking.finding import Finding, Level
 from bot.console import ConsoleSession
 from bot.settings import Settings, load
-from jobs.store.database import FILE_NAME, open_database
+from jobs.store.database import open_database
+from jobs.store.schema import FILE_NAME
 from tests.bot.checking.conftest import NOBODY, SetUp, as_anyone
 
 ENOUGH = 1

@@ -1,5 +1,6 @@
 """Whole set-ups: a right one, and every way to break one that is told by a line and exit code 1."""
 
+import socket
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -9,8 +10,8 @@ import pytest
 from bot.app import open_app
 from bot.console import ConsoleSession
 from bot.settings import Settings, load
-from jobs.store.database import FILE_NAME
-from tests.bot.checking.conftest import SOURCE, SetUp
+from jobs.store.schema import FILE_NAME
+from tests.bot.checking.conftest import KILLERS, SOURCE, SetUp
 from tests.botapi import GROUP, USER
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -43,6 +44,25 @@ async def test_a_right_set_up_would_work(right: SetUp) -> None:
     assert checked.not_fine == []
     assert verdict == "`loopwarden run` would work: 0 errors, 0 warnings"
     assert checked.code == 0
+
+
+async def test_workflows_and_reports_of_runs_are_looked_at_where_there_are_any(right: SetUp) -> None:
+    """A port that another program listens on is an error; the bot's own is not."""
+    (right.folder / "out").mkdir()
+    right.watch(SOURCE, KILLERS, '[workflows.nightly]\noutput = "out/{date}.json"\n')
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        right.set(REPORT_PORT=f"{port}", REPORT_SECRET="open-sesame")
+        [taken] = (await right.check()).not_fine
+    assert taken.startswith(f"error   reports: port {port} cannot be listened on: ")
+    checked = await right.check()
+    assert checked.about("reports") == f"ok      reports: taken on http://127.0.0.1:{port}/runs/NAME"
+    assert checked.about("watch list").endswith(": 1 source, 3 killers, 1 workflow")
+    assert checked.about("workflow nightly").startswith("ok      workflow nightly: no output in ")
+    async with open_app(load(Settings), session=ConsoleSession(lambda _: None)):
+        checked = await right.check()
+    assert checked.about("reports").endswith(", by the bot that runs")
+    assert checked.not_fine == []
 
 
 async def test_a_check_changes_nothing(right: SetUp) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.sources.pattern import could_match, find_files, matches
+from jobs.pattern import could_match, find_files, matches
 
 FILES = [
     "a.jsonl",

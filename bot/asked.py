@@ -1,0 +1,169 @@
+"""What `loopwarden verify` is asked: its words, and the watch list or the defaults -> what is to be verified.
+
+With a watch list, the first word is the name of a workflow in it; without one, any name for the history, or none: then
+the output's own path is its name, so that different outputs are different workflows.
+"""
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, tzinfo
+from typing import Final
+
+import msgspec
+
+from jobs.verification.spec import DEFAULT_SPEC, Format, WorkflowSpec
+from jobs.verification.wording import one_line
+from jobs.watchlist.error import unknown
+from jobs.watchlist.workflows import read_workflows
+
+_USAGE: Final = """
+usage: loopwarden verify NAME [PATH] [--run ID]    a workflow of the watch list, or what else lies at PATH
+       loopwarden verify [NAME] PATH [--run ID]    without a watch list: status, result and timestamp at PATH"""
+
+_WATCHLIST: Final = "loopwarden.toml"
+_LONGEST_NAME: Final = 200
+"""Characters of a path that becomes the name of a workflow."""
+_PACKED: Final = (".gz", ".bz2", ".xz", ".zst")
+_FORMATS: Final = {
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+    ".csv": Format.CSV,
+    ".toml": Format.TOML,
+    ".yaml": Format.YAML,
+    ".yml": Format.YAML,
+}
+
+
+class UsageError(Exception):
+    """It was asked wrongly; the message says how."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be verified."""
+
+    spec: WorkflowSpec
+    path: str | None
+    """In place of the newest output, absolute."""
+    run: str | None
+    """The reporter's id of the run."""
+    zone: tzinfo
+    is_default: bool = False
+    """Whether there is no watch list that says what the output must be."""
+
+
+def asked_for(arguments: Sequence[str], environment: Mapping[str, str]) -> Asked:
+    """Return what the command's arguments mean.
+
+    Raises:
+        UsageError: they make no sense, name no workflow, or one whose schema cannot be used.
+        WatchlistError: the watch list is wrong.
+    """
+    words, run = _words_and_run(arguments)
+    if not words or len(words) > 2:  # noqa: PLR2004 - a name and a path
+        raise UsageError(("what is to be verified?" if not words else "too many words") + _USAGE)
+    named = environment.get("LOOPWARDEN_WATCHLIST")
+    watchlist = os.path.expanduser(named or _WATCHLIST)
+    is_default = not named and not os.path.lexists(watchlist)
+    if not is_default:
+        spec, path = _workflow(words[0], watchlist), words[1] if words[1:] else None
+    else:
+        *names, path = words
+        if not names:
+            _check_meant(path)
+        spec = _default(path, _text(names[0]) if names else _name_of(path))
+    asked = Asked(
+        spec=spec, path=None, run=run, zone=_zone(environment.get("LOOPWARDEN_TZ")), is_default=is_default
+    )
+    if path is None:
+        return asked
+    path = _absolute(path)
+    output = glob.escape(path).replace("{", "[{]")
+    return msgspec.structs.replace(asked, spec=msgspec.structs.replace(spec, output=output), path=path)
+
+
+def _words_and_run(arguments: Sequence[str]) -> tuple[list[str], str | None]:
+    words: list[str] = []
+    run: str | None = None
+    given = iter(arguments)
+    for argument in given:
+        option, equals, value = argument.partition("=")
+        if argument == "--":
+            words += given
+        elif option == "--run":
+            run = _text(value if equals else next(given, ""))
+            _check_run(run)
+        elif argument.startswith("-"):
+            raise UsageError("no option but --run; what begins with a hyphen goes behind --" + _USAGE)
+        else:
+            words.append(argument)
+    return words, run
+
+
+def _check_run(run: str) -> None:
+    if not run:
+        raise UsageError("--run: an id must follow" + _USAGE)
+    from bot.reported import flaw_of  # noqa: PLC0415 - many give none
+
+    if flaw := flaw_of(run):
+        raise UsageError(f"--run: {flaw}")
+
+
+def _workflow(name: str, watchlist: str) -> WorkflowSpec:
+    workflows = read_workflows(watchlist)
+    if name not in workflows:
+        raise UsageError(f"{watchlist}: {unknown('no workflow of that name', name, workflows)}")
+    if schema := workflows[name].schema:
+        _check_schema(schema)
+    return workflows[name]
+
+
+def _check_schema(path: str) -> None:
+    from jobs.artifacts.schema import flaw_of_schema  # noqa: PLC0415 - many have none
+
+    if flaw := flaw_of_schema(path):
+        raise UsageError(one_line(flaw))
+
+
+def _check_meant(word: str) -> None:
+    """Refuse a word that is more likely the name of a workflow than the path of an output that is missing."""
+    if "." not in word and "/" not in word and not os.path.lexists(word):
+        raise UsageError(
+            f"neither is there a watch list at {_absolute(_WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
+            f" nor a file {one_line(word)}"
+        )
+
+
+def _name_of(path: str) -> str:
+    return one_line(_text(_absolute(path))[-_LONGEST_NAME:], _LONGEST_NAME)
+
+
+def _default(path: str, name: str) -> WorkflowSpec:
+    end = os.path.splitext(path)
+    if end[1].lower() in _PACKED:
+        end = os.path.splitext(end[0])
+    form = _FORMATS.get(end[1].lower(), Format.JSON)
+    return msgspec.structs.replace(DEFAULT_SPEC, name=name, format=form)
+
+
+def _absolute(path: str) -> str:
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path  # the folder it is relative to is gone
+
+
+def _text(argument: str) -> str:
+    """Return an argument as the database can keep it: one may hold bytes that are no text."""
+    return os.fsencode(argument).decode(errors="replace")
+
+
+def _zone(name: str | None) -> tzinfo:
+    if not name:
+        return UTC
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - many need none
+
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        raise UsageError("LOOPWARDEN_TZ: is no known time zone; use a name such as Europe/Berlin") from None

@@ -1,0 +1,1 @@
+"""I/O: where outputs are found, read and judged."""

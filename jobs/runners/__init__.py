@@ -1,0 +1,1 @@
+"""I/O: runs what a workflow asks for."""

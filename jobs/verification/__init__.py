@@ -1,0 +1,1 @@
+"""Decides: did the run deliver? No I/O, no clock, no model."""
