@@ -6,6 +6,9 @@ STAMP  := $(VENV)/.installed
 # The packages that decide. A branch of theirs that no test takes is a decision nobody has looked at.
 DECIDING := jobs/thrash/*,jobs/alert/*,jobs/verification/*,jobs/generation/*
 
+# A worker for each core: most tests wait for other processes.
+AT_ONCE := -n auto --dist worksteal
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
@@ -21,7 +24,7 @@ demo: $(STAMP) ## try the bot in this terminal, no token needed
 	$(BIN)/loopwarden demo
 
 test: $(STAMP) ## run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest $(AT_ONCE)
 
 check: format-check lint types imports coverage ## the whole gate: everything below up to coverage
 
@@ -39,7 +42,7 @@ imports: $(STAMP) ## do the imports follow the architecture?
 
 coverage: $(STAMP) ## the tests under branch coverage: decisions 100 %, the whole 95 %
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage run -m pytest $(AT_ONCE)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='$(DECIDING)' --fail-under=100

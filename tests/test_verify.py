@@ -98,8 +98,11 @@ def verify(
 
 def a_report(**changes: object) -> str:
     """What a run that delivers leaves."""
-    now = datetime.now(UTC).isoformat()  # noqa: TID251 - another process judges it, by the clock of the machine
-    return json.dumps({"status": "ok", "result": {"total": 3}, "timestamp": now} | changes)
+    return json.dumps({"status": "ok", "result": {"total": 3}, "timestamp": now()} | changes)
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()  # noqa: TID251 - another process judges it, by the clock of the machine
 
 
 def today(zone: str = "UTC") -> str:
@@ -131,14 +134,14 @@ def test_a_run_that_delivers_passes_every_check(folder: Path, verify: Verify) ->
     [
         ("", "exists"),
         ("{", "parses"),
-        (a_report(result=None), "fields"),
+        (a_report(result=None, timestamp="NOW"), "fields"),
         (a_report(timestamp="2026-01-01T00:00:00Z"), "fresh"),
-        (a_report(status="done"), "status"),
+        (a_report(status="done", timestamp="NOW"), "status"),
     ],
 )
 def test_the_first_failure_decides(folder: Path, verify: Verify, written: str, check: str) -> None:
     """What comes after it is not reached, and the exit code is 1."""
-    (folder / "report.json").write_text(written)
+    (folder / "report.json").write_text(written.replace("NOW", now()))
     done = verify("report.json")
     assert (done.returncode, done.stderr) == (1, "")
     results = [line[11:22].rstrip() for line in done.stdout.splitlines()]
@@ -158,17 +161,17 @@ def test_a_run_that_left_nothing_fails(folder: Path, verify: Verify) -> None:
 @pytest.mark.parametrize(
     ("name", "written"),
     [
-        ("report.jsonl", a_report()),
-        ("report.YAML", a_report()),
-        ("report.csv", f"status,result,timestamp\nok,3,{datetime.now(UTC).isoformat()}\n"),  # noqa: TID251
-        ("report.toml", f'status = "ok"\nresult = 3\ntimestamp = {datetime.now(UTC).isoformat()}\n'),  # noqa: TID251
-        ("report", a_report()),
+        ("report.jsonl", a_report(timestamp="NOW")),
+        ("report.YAML", a_report(timestamp="NOW")),
+        ("report.csv", "status,result,timestamp\nok,3,NOW\n"),
+        ("report.toml", 'status = "ok"\nresult = 3\ntimestamp = NOW\n'),
+        ("report", a_report(timestamp="NOW")),
     ],
 )
 def test_the_format_is_told_by_the_end_of_the_name(
     folder: Path, verify: Verify, name: str, written: str
 ) -> None:
-    (folder / name).write_text(written)
+    (folder / name).write_text(written.replace("NOW", now()))
     assert verify(name).returncode == 0
 
 
@@ -339,12 +342,12 @@ def test_a_stale_copy_is_told_by_what_was_kept(folder: Path, verify: Verify) -> 
     assert codes == [0, 1]
 
 
-@pytest.mark.parametrize("written", [a_report(), "{"])
+@pytest.mark.parametrize("written", [a_report(timestamp="NOW"), "{"])
 def test_a_database_that_cannot_be_used_changes_no_verdict(
     folder: Path, verify: Verify, written: str
 ) -> None:
     """It is said on the standard error."""
-    (folder / "report.json").write_text(written)
+    (folder / "report.json").write_text(written.replace("NOW", now()))
     before = verify("report.json")
     shutil.rmtree(folder / "data")
     (folder / "data").touch()

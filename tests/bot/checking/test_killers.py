@@ -219,6 +219,7 @@ def test_a_pid_file_of_a_process_that_has_exited_is_a_warning(folder: Path, spaw
         (f"{os.getpid()}", "is the bot itself"),
         ("1", "pid 1 is no agent's"),
     ],
+    ids=["no number", "the bot", "init"],
 )
 def test_a_pid_file_that_means_no_agent_is_a_warning(folder: Path, content: str, says: str) -> None:
     """With the guard's own sentence."""
