@@ -62,6 +62,8 @@ def asked_for(arguments: Sequence[str], environment: Mapping[str, str]) -> Asked
     words, run = _words_and_run(arguments)
     if not words or len(words) > 2:  # noqa: PLR2004 - a name and a path
         raise UsageError(("what is to be verified?" if not words else "too many words") + _USAGE)
+    if "" in words:
+        raise UsageError("a word is empty; a variable that is not set?" + _USAGE)
     named = environment.get("LOOPWARDEN_WATCHLIST")
     watchlist = os.path.expanduser(named or _WATCHLIST)
     is_default = not named and not os.path.lexists(watchlist)

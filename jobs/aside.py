@@ -34,7 +34,11 @@ class Aside:
         done: Future[_Result] = Future()
         done.add_done_callback(lambda _: self.under_way.discard(name))
         self.under_way.add(name)
-        threading.Thread(target=_run, args=(work, done), name=name, daemon=True).start()
+        try:
+            threading.Thread(target=_run, args=(work, done), name=name, daemon=True).start()
+        except RuntimeError:  # there are no more threads: nothing is under way
+            done.cancel()
+            raise
         waiting = asyncio.wrap_future(done)
         try:
             if not (await asyncio.wait({waiting}, timeout=seconds))[0]:

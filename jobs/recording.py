@@ -193,6 +193,7 @@ async def _tell(
         now,
         before=Judgement(run=new.run, verdict=before) if before else None,
         is_told=await _told_at(tables, new.run.id) is not None,
+        good_since=await _good_since(tables, state, new),
         alerted_at=await _told_at(tables, state.alerted_run),
     )
     if message:
@@ -203,6 +204,11 @@ async def _tell(
     if answer := answer_of(report, after, new.verdict):
         await tables.outbox.put(answer, now)
     await tables.workflows.save(after)
+
+
+async def _good_since(tables: "RunTables", state: WorkflowState, new: Judgement) -> int | None:
+    good = await good_run(tables, new.run.workflow) if is_past(state, new) else None
+    return good if good is not None and good > new.run.id else None
 
 
 async def _told_at(tables: "RunTables", run_id: int | None) -> float | None:
@@ -231,11 +237,21 @@ async def _open_alerts(tables: "RunTables", state: WorkflowState, new: Judgement
     """Return what the alerts show that a run closes, by the run each was told of; `state` is the one before its verdict."""
     if state.alerted_run is None or not new.is_good or is_past(state, new):
         return {}
-    good = await tables.verdicts.page(new.run.workflow, Outcome.PASS, new.verdict.id, 1)
-    after = min([state.alerted_run - 1, *(verdict.run_id for verdict in good)]) if good else 0
+    good = await good_run(tables, new.run.workflow, before_verdict=new.verdict.id)
+    after = 0 if good is None else min(state.alerted_run - 1, good)
     told = await tables.runs.told(new.run.workflow, after, new.run.id, _MOST_ALERTS)
     shown = {run_id: await shown_in(tables, state, run_id) for run_id in told}
     return {run_id: judgement for run_id, judgement in shown.items() if judgement}
+
+
+async def good_run(tables: "RunTables", workflow: str, *, before_verdict: int | None = None) -> int | None:
+    """Return the newest run that is good by the verdict that counts, which is its newest."""
+    good: set[int] = set()
+    for verdict in await tables.verdicts.page(workflow, Outcome.PASS, before_verdict, _LAST):
+        newest = await tables.verdicts.newest_of(verdict.run_id)
+        if newest and newest.outcome is Outcome.PASS:
+            good.add(verdict.run_id)
+    return max(good, default=None)
 
 
 async def shown_in(tables: "RunTables", state: WorkflowState, run_id: int) -> Judgement | None:

@@ -372,7 +372,8 @@ def test_a_database_of_a_newer_release_is_left_alone(folder: Path, verify: Verif
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["a", "b", "c"], ["--run", "x"], ["a", "--run"], ["a", "--run="], ["a", "-x"]]
+    "arguments",
+    [[], [""], ["a", ""], ["a", "b", "c"], ["--run", "x"], ["a", "--run"], ["a", "--run="], ["a", "-x"]],
 )
 def test_what_makes_no_sense_is_an_error_with_the_usage(
     folder: Path, verify: Verify, arguments: list[str]

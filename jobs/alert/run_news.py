@@ -69,6 +69,7 @@ def news(
     before: Judgement | None = None,
     is_told: bool,
     alerted_at: float | None = None,
+    good_since: int | None = None,
 ) -> Outgoing | None:
     """Return the alert of a run, or the edit of one; `state` is the one after the verdict.
 
@@ -77,6 +78,9 @@ def news(
     """
     if state.alerted_run is not None and state.alerted_run <= new.run.id and is_past(state, new):
         return None  # the open alert shows a later run
+    if good_since is not None and not new.is_good:
+        # What a later run has resolved stays so, whatever is found of the earlier one.
+        return _message(alert_of(state, new, resolved_by=good_since), Mode.EDIT) if is_told else None
     is_other = before is not None and _is_other(before, new)
     if is_told and (not is_other or is_silenced(state, now)):
         resolved_by = None if new.is_news else new.run.id

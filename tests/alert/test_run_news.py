@@ -140,6 +140,16 @@ def test_a_run_that_turns_bad_in_another_way_is_told_anew(before: Judged, after:
     assert message.mode is Mode.EDIT
 
 
+def test_what_a_later_run_has_resolved_stays_so() -> None:
+    """Whatever is found of the earlier run when it is judged again."""
+    state = replace(FRESH, last_run=6)
+    again = judged(failing(), 5)
+    message = news(state, again, NOON, before=again, is_told=True, good_since=6)
+    assert message
+    assert (message.mode, notice_in(message).resolved_by) == (Mode.EDIT, 6)
+    assert news(state, again, NOON, before=judged(passing(), 5), is_told=False, good_since=6) is None
+
+
 def test_while_it_is_silenced_a_workflows_runs_are_not_told() -> None:
     silenced = replace(FRESH, silenced_until=NOON + 1)
     assert news(silenced, judged(failing(), 5), NOON, is_told=False) is None

@@ -513,7 +513,8 @@ async def test_an_earlier_run_that_is_judged_again_does_not_say_how_its_workflow
     (room.folder / "report.json").unlink()
     alert.buttons["Recheck"] = "r:again:1"
     await room.press(alert, "Recheck")
-    await room.verify()
+    [edited] = [message for message in await room.verify() if message.id == alert.id]
+    assert "delivers again" in edited.text
     assert lines(await room.ask("/workflows"))[1:3] == ["✅ nightly passed", "    run #2 12:02:00"]
 
 

@@ -243,6 +243,20 @@ async def test_a_late_run_closes_it(runs: Runs) -> None:
     assert (state.failures, state.alerted_run) == (0, None)
 
 
+async def test_the_alert_of_a_run_that_had_been_good_is_closed_as_any_other(runs: Runs) -> None:
+    await _watched(runs)
+    for text in ("good", "bad"):
+        runs.write(text)
+        await runs.look(4)
+    await runs.look_until(at("2027-01-16T02:35"))
+    assert {message.subject for message in await runs.hear()} == {"run:1", "run:2"}
+    runs.clock.time = at("2027-01-17T02:01")
+    runs.write("good")
+    await runs.look(4)
+    notices = [message.notice for message in await runs.hear()]
+    assert [notice.resolved_by for notice in notices if isinstance(notice, RunNotice)] == [3, 3]
+
+
 async def test_a_late_run_that_fails_is_told_and_stays_one_failure(runs: Runs) -> None:
     await _watched(runs)
     await runs.look_until(at("2027-01-15T02:35"))
