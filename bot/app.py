@@ -37,6 +37,7 @@ from jobs.alert_delivery import AlertDelivery
 from jobs.artifacts.find import FoundOutputs
 from jobs.artifacts.judge import ArtifactJudge
 from jobs.killers.living import LivingProcesses
+from jobs.opening import keep_away_from
 from jobs.ports import Clock
 from jobs.retention import Retention
 from jobs.return_report import ReturnReport
@@ -44,7 +45,6 @@ from jobs.run_verification import RunVerification
 from jobs.run_watch import RunWatch
 from jobs.runners.command import ProcessRunner
 from jobs.schedule import StandingBy, Timed, Timetable
-from jobs.sources.opening import keep_away_from
 from jobs.storage_watch import StorageWatch
 from jobs.store.database import Database, open_database
 from jobs.store.schema import FILE_NAME, StoreError

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from jobs.opening import OwnDatabaseError, kind_of, opened_to_read
 from jobs.verification.verdict import Artifact
 from jobs.verification.wording import one_line
 
@@ -18,7 +19,6 @@ _TRIES: Final = 3
 _LONGEST_PATH: Final = 150
 """Characters of a path in a sentence."""
 _FINISHED: Final = "expected a finished file"
-_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class _UnreadableError(Exception):
@@ -85,7 +85,7 @@ def _read(path: str, most: int) -> Snapshot:
 
 @contextmanager
 def _opened(path: str) -> Iterator[int]:
-    descriptor = os.open(path, _FLAGS)
+    descriptor = opened_to_read(path)
     try:
         yield descriptor
     finally:
@@ -123,15 +123,7 @@ def _shown(path: str) -> str:
 
 def _check_kind(seen: os.stat_result) -> None:
     if not stat.S_ISREG(seen.st_mode):
-        raise _UnreadableError(f"is a {_kind(seen.st_mode)}, expected a regular file")
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "directory"
-    if stat.S_ISFIFO(mode):
-        return "named pipe"
-    return "socket" if stat.S_ISSOCK(mode) else "device"
+        raise _UnreadableError(f"is a {kind_of(seen.st_mode)}, expected a regular file")
 
 
 def _check_size(path: str, seen: os.stat_result, most: int) -> None:
@@ -162,6 +154,8 @@ def _check_still_there(path: str, read: os.stat_result) -> None:
 
 
 def _refusal(path: str, error: OSError) -> str:
+    if isinstance(error, OwnDatabaseError):
+        return "is the bot's own database, expected an output"
     match error.errno:
         case errno.ENOENT if os.path.islink(path):
             return "is a link to a file that does not exist, expected a regular file"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from jobs.opening import opened_to_read
 from jobs.ports import Target
 from jobs.program.wording import bounded
 
@@ -48,8 +49,7 @@ def _read(pid_file: Path) -> tuple[int, float]:
     """Return the pid and the time (epoch seconds) the file was written."""
     name = bounded(str(pid_file))
     try:
-        # Non-blocking: opening a pipe that lies there instead must not wait for its writer.
-        descriptor = os.open(pid_file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = opened_to_read(str(pid_file))
     except OSError as error:
         raise RefusedError(f"no pid known: {name} cannot be read ({error.strerror})") from None
     try:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from jobs.opening import BESIDE
 from jobs.pattern import find_files
 from jobs.ports import Batch, CallSource, Cursor
 from jobs.sources.log_files import COMPRESSED, LogFiles, irregular, refused
 from jobs.sources.overlap import Earlier
 from jobs.sources.recognise import LONGEST_LINE, Formats, Unknown, recognise
 from jobs.sources.sqlite_process import TableReader
-from jobs.sources.table_format import BESIDE
 from jobs.sources.tail import identity, identity_of
 
 _PASSED_OVER = (*COMPRESSED, *BESIDE)

@@ -17,10 +17,10 @@ from typing import Final, TypeGuard
 
 import msgspec
 
+from jobs.opening import opened_to_read
 from jobs.ports import Cursor
 from jobs.sources.fields import LONGEST_NAME, paired, short
 from jobs.sources.lenient import is_overfull
-from jobs.sources.opening import opened_to_read
 from jobs.sources.tail import ReadLimits, read_new
 
 _AGENT: Final = "agent-"

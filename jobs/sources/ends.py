@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.opening import BESIDE, is_database
 from jobs.pattern import find_files
 from jobs.ports import Cursor
-from jobs.sources.opening import is_database
 from jobs.sources.sqlite_log import near_end_of_tables
 from jobs.sources.sqlite_process import TableReader
-from jobs.sources.table_format import BESIDE, TableFormat
+from jobs.sources.table_format import TableFormat
 from jobs.sources.tail import near_end
 
 

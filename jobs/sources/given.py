@@ -10,14 +10,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+from jobs.opening import BESIDE, is_database
 from jobs.pattern import find_below, find_files
 from jobs.ports import CallSource
 from jobs.sources.log_files import COMPRESSED
-from jobs.sources.opening import is_database
 from jobs.sources.recognise import LONGEST_LINE, Unknown, recognise
 from jobs.sources.registry import FORMATS
 from jobs.sources.sqlite_process import TableReader
-from jobs.sources.table_format import BESIDE
 from jobs.sources.tail import Identity, identity
 from jobs.watchlist.sources import AUTO
 

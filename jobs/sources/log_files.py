@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from jobs.opening import kind_of
 from jobs.pattern import could_match, find_files
 from jobs.ports import Batch, Cursor
 from jobs.sources.line_reader import LineReader
@@ -214,12 +215,4 @@ def refused(path: str, error: OSError) -> str:
 
 def irregular(path: str, seen: os.stat_result) -> str:
     """Say that what was seen is no file that could be read."""
-    return f"{path} is not read: it is a {_kind(seen.st_mode)}, not a regular file."
-
-
-def _kind(mode: int) -> str:
-    if stat.S_ISDIR(mode):
-        return "directory"
-    if stat.S_ISFIFO(mode):
-        return "named pipe"
-    return "socket" if stat.S_ISSOCK(mode) else "device"
+    return f"{path} is not read: it is a {kind_of(seen.st_mode)}, not a regular file."

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from jobs.opening import BESIDE, is_database
 from jobs.ports import Batch, Cursor
 from jobs.sources.log_files import LogFiles
 from jobs.sources.log_format import Home, LogFormat
@@ -18,9 +19,7 @@ from jobs.sources.openclaw_events import Transcript
 from jobs.sources.openclaw_index import Index
 from jobs.sources.openclaw_keys import agent_in
 from jobs.sources.openclaw_tables import Tables
-from jobs.sources.opening import is_database
 from jobs.sources.sqlite_log import Databases
-from jobs.sources.table_format import BESIDE
 
 _OF_PI: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d-]+Z_[^/]+$")
 """How pi's own logs are named, whose records begin alike: OpenClaw is built on it."""

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
+from jobs.opening import opened_to_read
 from jobs.sources.openclaw_keys import agent_in, agent_of, of_agent
-from jobs.sources.opening import opened_to_read
 
 _LONGEST: Final = 32 << 20
 """Bytes. It is rewritten at every turn, so no gateway works with one that is any longer."""

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
+from jobs.opening import is_database, opened_to_read
 from jobs.sources.log_format import LogFormat, Record
-from jobs.sources.opening import is_database, opened_to_read
 from jobs.sources.sqlite_process import ReaderLostError, TableReader
 from jobs.sources.sqlite_talk import Kind, Problem, Recognise
 from jobs.sources.table_format import name_of

@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
+from jobs.opening import BESIDE, is_database
 from jobs.pattern import find_files
 from jobs.ports import Batch, Cursor
-from jobs.sources.opening import is_database
 from jobs.sources.sqlite_process import ReaderLostError, TableReader
 from jobs.sources.sqlite_talk import Beginning, Look, NearEnd, Problem, Told
-from jobs.sources.table_format import BESIDE, RowLimits, TableFormat, name_of
+from jobs.sources.table_format import RowLimits, TableFormat, name_of
 from jobs.sources.tail import identity, identity_of
 
 _CLOCK_SLACK: Final = 2

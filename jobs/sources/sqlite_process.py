@@ -11,6 +11,7 @@ from time import monotonic
 from types import TracebackType
 from typing import IO, Final, Self, cast
 
+from jobs.program.environment import environment
 from jobs.sources.sqlite_talk import HEADER, LONGEST, Done, Reply, Request, decode_reply, packed
 
 # Nothing lives long there, and to look for cycles takes a tenth of the time.
@@ -22,7 +23,6 @@ _AHEAD: Final = 1 << 20
 """Bytes of replies that may wait to be taken."""
 _FAREWELL: Final = 5
 """Seconds that the process has to end by itself once its pipes are closed."""
-_OWN_PREFIX: Final = "LOOPWARDEN_"
 
 
 def _written() -> list[tuple[str, int, int]]:
@@ -115,17 +115,12 @@ def _start() -> _Child:
         stderr=subprocess.DEVNULL,
         bufsize=0,
         pipesize=_AHEAD,
-        env=_environment(),
+        env=environment(),  # whoever gets the better of the reader shall not find the bot's token there
     )
     requests, replies = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
     for pipe in (requests, replies):
         os.set_blocking(pipe.fileno(), False)
     return _Child(process=process, requests=requests, replies=replies)
-
-
-def _environment() -> dict[str, str]:
-    # Whoever gets the better of the reader shall not find the bot's token there.
-    return {name: value for name, value in os.environ.items() if not name.upper().startswith(_OWN_PREFIX)}
 
 
 def _send(pipe: IO[bytes], message: bytes, patience: float) -> None:

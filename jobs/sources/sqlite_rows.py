@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 import zstandard
 
+from jobs.opening import BESIDE
 from jobs.sources.fields import YEAR_10000, short
-from jobs.sources.table_format import BESIDE, RowLimits, TableFormat
+from jobs.sources.table_format import RowLimits, TableFormat
 
 _NOT_CREATED: Final = ("SQLITE_CANTOPEN", "SQLITE_READONLY")
 _PATIENCE: Final = 0.1

@@ -5,14 +5,11 @@ it starts quickly, that module should not import more than reading needs.
 """
 
 import sqlite3
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
 from jobs.sources.line_reader import LineReader
-
-BESIDE: Final = ("-wal", "-shm", "-journal")
-"""What SQLite names the files that it keeps beside a database."""
 
 
 class RowLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
+from jobs.opening import opened_to_read
 from jobs.ports import Cursor
-from jobs.sources.opening import opened_to_read
 
 Identity = tuple[int, int]
 """Device and inode."""

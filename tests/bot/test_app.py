@@ -26,7 +26,7 @@ from bot.console import PERSON
 from bot.pulse import FOLDER
 from bot.session import session_for
 from bot.settings import Chat, TelegramSettings
-from jobs.sources.opening import opened_to_read
+from jobs.opening import opened_to_read
 from jobs.store.schema import FILE_NAME, StoreError
 from tests.bot.room import COLLEAGUE, GROUP, Intercepted, Room, open_room, settings_for
 

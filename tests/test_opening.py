@@ -1,4 +1,4 @@
-"""The bot's own database is never opened as a log: closing it would give up the bot's locks on it."""
+"""The bot's own database is never opened as something that agents write: closing it would give up its locks on it."""
 
 import os
 import subprocess
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs import opening
+from jobs.artifacts.snapshot import take_snapshot
+from jobs.opening import keep_away_from, opened_to_read
 from jobs.ports import CallSource
-from jobs.sources import opening
-from jobs.sources.opening import keep_away_from, opened_to_read
 from jobs.sources.registry import FORMATS, build_source
 from jobs.store.database import open_database
 from jobs.store.schema import FILE_NAME
@@ -59,6 +60,19 @@ async def test_a_link_to_the_bots_database_costs_it_no_lock(format_name: str, ow
     assert read == []
     assert "cannot be read: it is the bot's own database." in "".join(reader.problems())
     assert can_another_process_write(own)
+
+
+@pytest.mark.parametrize("is_soft", [True, False])
+async def test_an_output_that_is_a_link_to_it_costs_it_no_lock(own: Path, logs: Path, is_soft: bool) -> None:
+    """It is no output."""
+    async with open_database(own.parent) as store, store.transaction():
+        output = logs / "report.json"
+        output.symlink_to(own) if is_soft else os.link(own, output)
+        snapshot = take_snapshot(str(output), 1 << 30)
+        assert not can_another_process_write(own)
+    assert snapshot.data == b""
+    assert snapshot.problem is not None
+    assert snapshot.problem.endswith("report.json is the bot's own database, expected an output")
 
 
 def test_a_link_that_is_turned_to_it_is_not_followed(own: Path, logs: Path) -> None:

@@ -3,29 +3,33 @@
 import errno
 import os
 import stat
-from pathlib import Path
 from typing import Final
 
-from jobs.sources.table_format import BESIDE
-
+BESIDE: Final = ("-wal", "-shm", "-journal")
+"""What SQLite names the files that it keeps beside a database."""
 _SQLITE: Final = b"SQLite format 3\0"
 
 _own: Final = set[str]()
 
 
-def keep_away_from(database: Path) -> None:
+class OwnDatabaseError(PermissionError):
+    """A path leads to the bot's own database."""
+
+
+def keep_away_from(database: os.PathLike[str]) -> None:
     """Never open this process's one database, nor what SQLite keeps beside it."""
     # Whoever closes a file gives up all locks that his process holds on it, SQLite's among them: a link to the
-    # database among the logs would be enough for two to write to it at once. As the locks are the process's, so is
-    # this; and it is asked by what a path leads to, since links have any name.
+    # database among what agents write would be enough for two to write to it at once. As the locks are the
+    # process's, so is this; and it is asked by what a path leads to, since links have any name.
+    path = os.path.join(os.getcwd(), database)
     _own.clear()
-    _own.update(f"{database.absolute()}{end}" for end in ("", *BESIDE))
+    _own.update(f"{path}{end}" for end in ("", *BESIDE))
 
 
 def opened_to_read(path: str) -> int:
-    """Return a descriptor. Raises OSError."""
+    """Return a descriptor. Raises OSError; `OwnDatabaseError` if it is the bot's."""
     if _own and _is_own(path):
-        raise PermissionError(errno.EPERM, "it is the bot's own database", path)
+        raise OwnDatabaseError(errno.EPERM, "it is the bot's own database", path)
     # Should the path be a pipe's or a terminal's by now, opening it neither waits for a writer nor takes the terminal.
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
 
@@ -39,13 +43,22 @@ def is_database(path: str) -> bool:
         os.close(file)
 
 
+def kind_of(mode: int) -> str:
+    """Return what something is that is no regular file."""
+    if stat.S_ISDIR(mode):
+        return "directory"
+    if stat.S_ISFIFO(mode):
+        return "named pipe"
+    return "socket" if stat.S_ISSOCK(mode) else "device"
+
+
 def _is_own(path: str) -> bool:
-    found = os.stat(path)  # noqa: PTH116 - to make a Path takes longer than to look
+    found = os.stat(path)
     return any(_leads_to(own, found) for own in _own)
 
 
 def _leads_to(own: str, found: os.stat_result) -> bool:
     try:
-        return os.path.samestat(os.stat(own), found)  # noqa: PTH116
+        return os.path.samestat(os.stat(own), found)
     except OSError:
         return False
