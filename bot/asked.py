@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from jobs.artifacts.find import absolute
 from jobs.verification.spec import DEFAULT_SPEC, Format, WorkflowSpec
 from jobs.verification.wording import one_line
 from jobs.watchlist.error import unknown
@@ -79,7 +80,7 @@ def asked_for(arguments: Sequence[str], environment: Mapping[str, str]) -> Asked
     )
     if path is None:
         return asked
-    path = _absolute(path)
+    path = absolute(path)
     output = glob.escape(path).replace("{", "[{]")
     return msgspec.structs.replace(asked, spec=msgspec.structs.replace(spec, output=output), path=path)
 
@@ -131,13 +132,13 @@ def _check_meant(word: str) -> None:
     """Refuse a word that is more likely the name of a workflow than the path of an output that is missing."""
     if "." not in word and "/" not in word and not os.path.lexists(word):
         raise UsageError(
-            f"neither is there a watch list at {_absolute(_WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
+            f"neither is there a watch list at {absolute(_WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
             f" nor a file {one_line(word)}"
         )
 
 
 def _name_of(path: str) -> str:
-    return one_line(_text(_absolute(path))[-_LONGEST_NAME:], _LONGEST_NAME)
+    return one_line(_text(absolute(path))[-_LONGEST_NAME:], _LONGEST_NAME)
 
 
 def _default(path: str, name: str) -> WorkflowSpec:
@@ -146,13 +147,6 @@ def _default(path: str, name: str) -> WorkflowSpec:
         end = os.path.splitext(end[0])
     form = _FORMATS.get(end[1].lower(), Format.JSON)
     return msgspec.structs.replace(DEFAULT_SPEC, name=name, format=form)
-
-
-def _absolute(path: str) -> str:
-    try:
-        return os.path.abspath(path)
-    except OSError:
-        return path  # the folder it is relative to is gone
 
 
 def _text(argument: str) -> str:

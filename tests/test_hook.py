@@ -16,6 +16,7 @@ import pytest
 
 from jobs.sources.gateway import parse
 from jobs.sources.registry import FORMATS, HOOKED
+from tests.environment import unmeasured
 
 SAMPLES: Final = Path(__file__).parent / "data" / "hook"
 RECORDED: Final = Path(__file__).parents[2] / "shared" / "data" / "agents"
@@ -39,10 +40,9 @@ def a_call(program: str = "claude-code", **changes: object) -> bytes:
 
 
 def environment(data_dir: Path, *, is_measured: bool = True, **more: str) -> dict[str, str]:
-    """What the hook of a program finds; measuring coverage imports more, and writes files of its own."""
-    inherited = {name: value for name, value in os.environ.items() if is_measured or "COVERAGE" not in name}
+    """What the hook of a program finds."""
     return {
-        **inherited,
+        **(os.environ if is_measured else unmeasured()),
         "HOME": "/home/me",
         "XDG_DATA_HOME": "",
         "LOOPWARDEN_DATA_DIR": str(data_dir),

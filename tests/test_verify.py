@@ -22,6 +22,7 @@ from jobs.store.database import open_database
 from jobs.store.schema import FILE_NAME
 from jobs.verification.history import Trigger, WorkflowState
 from jobs.verification.verdict import Outcome
+from tests.environment import unmeasured
 
 Done = subprocess.CompletedProcess[str]
 
@@ -551,10 +552,8 @@ def test_it_imports_little(folder: Path) -> None:
     """A cron line waits for it: no event loop, no settings, nothing of the chat."""
     (folder / "loopwarden.toml").write_text(NIGHTLY)
     code = "import sys; from bot.__main__ import main; main(['verify', 'nightly']); print(*sys.modules)"
-    # Measuring coverage imports more.
-    environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=unmeasured())  # noqa: S603
     assert done.stdout.startswith("exists     FAIL ")
     loaded = set(done.stdout.splitlines()[-1].split())
     assert loaded & HEAVY == set()

@@ -76,3 +76,11 @@ def sighting(path: str) -> Sighting | None:
         size=seen.st_size,
         ctime_ns=seen.st_ctime_ns,
     )
+
+
+def absolute(path: str) -> str:
+    """Return a path as it is whatever folder one is in."""
+    try:
+        return os.path.abspath(path)
+    except OSError:
+        return path  # the folder it is relative to is gone

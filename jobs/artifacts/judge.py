@@ -1,11 +1,10 @@
 """Finds an output, reads it and tries every check on it."""
 
-import os
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from jobs.artifacts.find import NothingFoundError, locate, sighting
+from jobs.artifacts.find import NothingFoundError, absolute, locate, sighting
 from jobs.artifacts.packing import packing_of
 from jobs.artifacts.snapshot import take_snapshot
 from jobs.verification.checks import Output, Ran, run_checks, with_command
@@ -41,7 +40,7 @@ class ArtifactJudge:
         Never raises for what lies there, and takes bounded time and memory.
         """
         try:
-            found = _absolute(path) if path is not None else locate(spec, names)
+            found = absolute(path) if path is not None else locate(spec, names)
         except NothingFoundError as nothing:
             return run_checks(Output(problem=str(nothing)), spec, now, past, said=said)
         judged = _judge_here(found, spec, now, past, said) if _is_cheap(found, spec) else None
@@ -51,13 +50,6 @@ class ArtifactJudge:
             return judged
         ran = self._runner.run(spec.command, spec.name, names, found)
         return with_command(judged, spec, ran if _is_still(found, judged.artifact) else _in_vain(ran))
-
-
-def _absolute(path: str) -> str:
-    try:
-        return os.path.abspath(path)
-    except OSError:
-        return path  # the folder it is relative to is gone
 
 
 def _is_still(path: str, judged: Artifact | None) -> bool:

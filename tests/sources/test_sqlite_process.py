@@ -17,6 +17,7 @@ from jobs.sources.ends import Sample, ends_of
 from jobs.sources.sqlite_log import Databases
 from jobs.sources.sqlite_process import PROGRAM, SPARING
 from jobs.sources.table_format import RowLimits
+from tests.environment import unmeasured
 from tests.sources.databases import OpenClaw, Row, openclaw_rows
 from tests.sources.odd_tables import Odd
 
@@ -192,10 +193,8 @@ def test_the_reader_starts_quickly() -> None:
     """It imports nothing that reading a database does not need."""
     modules = "sqlite_child, openclaw_tables, openclaw_audit, opencode_tables"
     script = f"{SPARING}; from jobs.sources import {modules}; print(*sys.modules)"
-    # Measuring coverage imports more.
-    environment = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}
     command = [sys.executable, "-c", script]
-    printed = subprocess.check_output(command, text=True, env=environment)  # noqa: S603 - ours
+    printed = subprocess.check_output(command, text=True, env=unmeasured())  # noqa: S603 - ours
     loaded = {name.partition(".")[0] for name in printed.split()}
     assert not loaded & {
         "aiogram",
