@@ -207,7 +207,7 @@ async def _tell(
 
 
 async def _good_since(tables: "RunTables", state: WorkflowState, new: Judgement) -> int | None:
-    good = await good_run(tables, new.run.workflow) if is_past(state, new) else None
+    good = await tables.verdicts.good_run(new.run.workflow, None) if is_past(state, new) else None
     return good if good is not None and good > new.run.id else None
 
 
@@ -237,21 +237,11 @@ async def _open_alerts(tables: "RunTables", state: WorkflowState, new: Judgement
     """Return what the alerts show that a run closes, by the run each was told of; `state` is the one before its verdict."""
     if state.alerted_run is None or not new.is_good or is_past(state, new):
         return {}
-    good = await good_run(tables, new.run.workflow, before_verdict=new.verdict.id)
+    good = await tables.verdicts.good_run(new.run.workflow, new.verdict.id)
     after = 0 if good is None else min(state.alerted_run - 1, good)
     told = await tables.runs.told(new.run.workflow, after, new.run.id, _MOST_ALERTS)
     shown = {run_id: await shown_in(tables, state, run_id) for run_id in told}
     return {run_id: judgement for run_id, judgement in shown.items() if judgement}
-
-
-async def good_run(tables: "RunTables", workflow: str, *, before_verdict: int | None = None) -> int | None:
-    """Return the newest run that is good by the verdict that counts, which is its newest."""
-    good: set[int] = set()
-    for verdict in await tables.verdicts.page(workflow, Outcome.PASS, before_verdict, _LAST):
-        newest = await tables.verdicts.newest_of(verdict.run_id)
-        if newest and newest.outcome is Outcome.PASS:
-            good.add(verdict.run_id)
-    return max(good, default=None)
 
 
 async def shown_in(tables: "RunTables", state: WorkflowState, run_id: int) -> Judgement | None:

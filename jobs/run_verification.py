@@ -11,7 +11,7 @@ import msgspec
 from jobs.alert.run_news import Judgement, refusal_of, retold
 from jobs.aside import Aside, OverdueError
 from jobs.ports import Clock, Judge, Outputs, RunTables, Store, Watch
-from jobs.recording import MISSING, Case, conclude, good_run, open_case, record, shown_in, standing, with_slot
+from jobs.recording import MISSING, Case, conclude, open_case, record, shown_in, standing, with_slot
 from jobs.verification.history import Report, Run, Trigger, Waiting
 from jobs.verification.identity import names_of
 from jobs.verification.spec import WorkflowSpec
@@ -181,7 +181,7 @@ async def _resolved_by(tables: RunTables, told: Judgement) -> int | None:
         return told.run.id
     if told.is_good:
         return None
-    good = await good_run(tables, told.run.workflow)
+    good = await tables.verdicts.good_run(told.run.workflow, None)
     return good if good is not None and good > told.run.id else None
 
 

@@ -57,6 +57,17 @@ class SqlVerdicts:
         sql = "id IN (SELECT (SELECT max(id) FROM verdict v WHERE v.run_id = w.last_run) FROM workflow w)"
         return {verdict.workflow: verdict for verdict in await self._where(sql)}
 
+    async def good_run(self, workflow: str, before: int | None) -> int | None:
+        """Return the newest of the runs that last passed before an id, and are good by the verdict that counts."""
+        sql = """SELECT max(run_id) FROM (
+                     SELECT run_id FROM verdict WHERE workflow = ? AND outcome = ? AND id < ? ORDER BY id DESC LIMIT ?
+                 ) passed
+                 WHERE (SELECT outcome FROM verdict WHERE run_id = passed.run_id ORDER BY id DESC LIMIT 1) = ?"""
+        below = _NEWEST if before is None else before
+        values = (workflow, Outcome.PASS, below, _LOOKED_THROUGH, Outcome.PASS)
+        [(run_id,)] = await self._connection.execute_fetchall(sql, values)
+        return None if run_id is None else int(run_id)
+
     async def judging(self, workflow: str, output: Sighting) -> Sequence[RecordedVerdict]:
         """Return those of a workflow's last verdicts that are about an output as it was found, newest first."""
         last = await self.page(workflow, None, None, _LOOKED_THROUGH)
