@@ -4,7 +4,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 # The packages that decide. A branch of theirs that no test takes is a decision nobody has looked at.
-DECIDING := jobs/thrash/*,jobs/alert/*,jobs/verification/*,jobs/generation/*
+DECIDING := jobs/thrash/*,jobs/alert/*,jobs/verification/*,jobs/generation/*,jobs/pinning/*,jobs/digest/*
 
 # A worker for each core: most tests wait for other processes.
 AT_ONCE := -n auto --dist worksteal

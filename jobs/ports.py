@@ -15,6 +15,8 @@ import msgspec
 from jobs.alert.notice import Outlook
 from jobs.alert.outgoing import Notice, Outgoing, Queued
 from jobs.alert.pace import Pace
+from jobs.digest.figures import Figures
+from jobs.pinning.pin import Entry, Kind, Pin, Proposal
 from jobs.thrash.call import Answer, LoggedCall, Usage
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection, ThrashPolicy
@@ -23,7 +25,8 @@ from jobs.thrash.session import Session
 from jobs.verification.checks import Ran
 from jobs.verification.history import RecordedVerdict, Report, Run, WorkflowState
 from jobs.verification.spec import CommandCheck, Names, WorkflowSpec
-from jobs.verification.verdict import Judged, Past, Sighting
+from jobs.verification.trial import GoodOutput, MadeOf, SelfTest, Trials
+from jobs.verification.verdict import Artifact, Judged, Past, Sighting
 from jobs.verification.verdict import Outcome as RunOutcome
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────
@@ -184,6 +187,22 @@ class Judge(Protocol):
         ...
 
 
+class Copier(Protocol):
+    """Keeps what was judged. Blocks; called in a thread."""
+
+    def copy(self, artifact: Artifact) -> bytes | None:
+        """Return the bytes of the file as it was judged; None if it is too large, or is another one by now."""
+        ...
+
+
+class Tester(Protocol):
+    """Makes outputs bad on purpose and has them judged. Blocks; called in a thread."""
+
+    def test(self, spec: WorkflowSpec, good: GoodOutput | None, now: float) -> tuple[MadeOf, Trials]:
+        """Try every mutant of the good output, or of one made up. Never raises, takes bounded time and memory."""
+        ...
+
+
 class CommandRunner(Protocol):
     """Runs the command that a workflow asks for. Blocks; called in a thread."""
 
@@ -235,8 +254,20 @@ class Watch(Protocol):
         """Every workflow by its name."""
         ...
 
+
+class WatchlistInForce(Watch, Protocol):
+    """The watch list as it is written, and as it is in force: only what was approved is."""
+
     def refresh(self) -> Notice | None:
         """Read the file again if it changed; return what the chat must be told of it. Blocks; called in a thread."""
+        ...
+
+    def written(self) -> Sequence[Entry] | None:
+        """Return what the file says, with digests of what it refers to, in its order; None while it is wrong. Blocks."""
+        ...
+
+    def enforce(self, entries: Sequence[Entry]) -> None:
+        """Put these in force, and nothing else."""
         ...
 
 
@@ -385,6 +416,100 @@ class Verdicts(Protocol):
     ) -> Past: ...
 
 
+class Pins(Protocol):
+    """Every version of an entry that was approved."""
+
+    async def in_force(self) -> Sequence[Pin]:
+        """Return the newest pin of every entry that was not removed, in the order in which they were first approved."""
+        ...
+
+    async def of(self, kind: Kind, name: str) -> Pin | None:
+        """Return the pin of one entry that is in force."""
+        ...
+
+    async def add(self, pin: Pin) -> Pin: ...
+
+
+class Proposals(Protocol):
+    """What the file says otherwise; of each entry at most one is open."""
+
+    async def get(self, proposal_id: int) -> Proposal | None: ...
+    async def newest(self) -> Sequence[Proposal]:
+        """Return the newest proposal of every entry that has one."""
+        ...
+
+    async def add(self, proposal: Proposal) -> Proposal: ...
+    async def save(self, proposal: Proposal) -> None: ...
+
+
+class GoodOutputs(Protocol):
+    """The last good output of every workflow."""
+
+    async def of(self, workflow: str) -> GoodOutput | None: ...
+    async def keep(self, output: GoodOutput) -> None:
+        """Put it in the place of the workflow's last one."""
+        ...
+
+
+class SelfTests(Protocol):
+    """Every self-test."""
+
+    async def add(self, test: SelfTest) -> SelfTest: ...
+    async def latest(self) -> Mapping[str, SelfTest]:
+        """Return the newest of every workflow, by its name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absence:
+    """A length of time in which nobody watched, in epoch seconds."""
+
+    id: int = 0
+    since: float
+    until: float
+
+
+class Absences(Protocol):
+    """When nobody watched."""
+
+    async def add(self, absence: Absence) -> None: ...
+    async def between(self, since: float, until: float) -> Sequence[Absence]:
+        """Return those that touch a length of time, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A digest as the chat was told it."""
+
+    id: int = 0
+    week: str | None
+    """Such as `2026-W48`; None: somebody has asked for it."""
+    until: float
+    body: str | None
+    """JSON of `digest.Digest`; None marks the week before the first one."""
+    at: float
+
+
+class Digests(Protocol):
+    """Every digest; a week has at most one."""
+
+    async def get(self, digest_id: int) -> Told | None: ...
+    async def newest_week(self) -> Told | None: ...
+    async def add(self, told: Told) -> Told: ...
+
+
+class RunCounts(Protocol):
+    """What became of runs and checks: counted anew, or kept of weeks that are over."""
+
+    async def between(self, since: float, until: float) -> Figures: ...
+    async def kept(self, weeks: Sequence[str]) -> Mapping[str, Figures]:
+        """Return the figures that are kept of these weeks, by week; of one without any there is no entry."""
+        ...
+
+    async def keep(self, week: str, figures: Figures) -> None: ...
+
+
 class Cursors(Protocol):
     """How far each file has been read."""
 
@@ -467,6 +592,14 @@ class RunTables(Protocol):
     @property
     def verdicts(self) -> Verdicts: ...
     @property
+    def pins(self) -> Pins: ...
+    @property
+    def proposals(self) -> Proposals: ...
+    @property
+    def good_outputs(self) -> GoodOutputs: ...
+    @property
+    def selftests(self) -> SelfTests: ...
+    @property
     def outbox(self) -> Outbox: ...
 
 
@@ -485,6 +618,12 @@ class Tables(RunTables, Protocol):
     def chats(self) -> Chats: ...
     @property
     def presence(self) -> Presence: ...
+    @property
+    def absences(self) -> Absences: ...
+    @property
+    def digests(self) -> Digests: ...
+    @property
+    def counts(self) -> RunCounts: ...
 
     async def delete_older_than(self, limit: float, most: int) -> int:
         """Delete what was over before `limit` (epoch seconds), of each table at most so many rows; return how many."""

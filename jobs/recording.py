@@ -179,6 +179,9 @@ def _verdict(case: Case, run: Run, judged: Judged, *, now: float, took: float) -
         at=now,
         took=took,
         as_of=case.as_of,
+        ran_at=run.at,
+        checks=" ".join(result.check for result in judged.verdict.results),
+        said_done=bool(failure and judged.verdict.said_done),
     )
 
 

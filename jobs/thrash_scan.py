@@ -8,9 +8,8 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from jobs.alert.outgoing import told
 from jobs.alert.reason import tellings
-from jobs.aside import Aside, OverdueError
+from jobs.aside import Aside
 from jobs.ports import Clock, Stop, Store, Tables, Watch, Watched, outlook_of
 from jobs.source_look import Known, Seen, SourceLook
 from jobs.starters import starter_of
@@ -23,19 +22,16 @@ from jobs.thrash.streak import Ended, Look
 _log = logging.getLogger(__name__)
 
 _SESSIONS_HELD: Final = 10
-_PATIENCE: Final = 10.0
-"""Seconds that reading the watch list may take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThrashScan:
     """One look at every watched session.
 
-    1. The watch list is read again if it changed.
-    2. Of every source the new calls are read and taken in by the detector, session by session.
-    3. Each session's streak advances, its incident opens, grows or ends, and a stop is intended when it is time.
-    4. Cursors, sessions, incidents, intents and messages are committed together. `AgentStop` carries the intents out.
-    5. Incidents of sessions that have fallen silent end.
+    1. Of every source the new calls are read and taken in by the detector, session by session.
+    2. Each session's streak advances, its incident opens, grows or ends, and a stop is intended when it is time.
+    3. Cursors, sessions, incidents, intents and messages are committed together. `AgentStop` carries the intents out.
+    4. Incidents of sessions that have fallen silent end.
     """
 
     store: Store
@@ -47,12 +43,10 @@ class ThrashScan:
     known: dict[str, Known] = field(default_factory=dict)
     """By source."""
     aside: Aside = field(default_factory=Aside)
-    patience: float = _PATIENCE
 
     async def __call__(self) -> None:
         """Look once. Every source is looked at, whatever befalls another; then the failures are raised."""
         now = self.clock.now()
-        await self._refresh(now)
         looks = (self._look_alone(watched, now) for watched in self.watch.sources().values())
         results = await asyncio.gather(*looks, return_exceptions=True)
         await self._end_silent(now)
@@ -69,16 +63,6 @@ class ThrashScan:
             after = replace(before, snoozed_until=now + seconds)
             await self._save_incident(tables, before, after, now)
             return after
-
-    async def _refresh(self, now: float) -> None:
-        try:
-            notice = await self.aside("reading the watch list", self.patience, self.watch.refresh)
-        except OverdueError as error:
-            _log.warning("%s: the last one stays in force", error)
-            return
-        if notice:
-            async with self.store.transaction() as tables:
-                await tables.outbox.put(told(notice), now)
 
     async def _look_alone(self, watched: Watched, now: float) -> None:
         source = watched.source.name

@@ -79,4 +79,7 @@ def a_verdict(
         judged=judged,
         at=at,
         took=0.5,
+        ran_at=NOON,
+        checks=" ".join(result.check for result in judged.verdict.results),
+        said_done=bool(failure and judged.verdict.said_done),
     )

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
 from jobs.store.outbox import SqlOutbox
+from jobs.store.pins import SqlPins, SqlProposals
 from jobs.store.reports import SqlReports
 from jobs.store.rows import Values
 from jobs.store.runs import SqlRuns
 from jobs.store.schema import FILE_NAME, StoreError, bring_up_to_date, is_old
+from jobs.store.selftests import SqlGoodOutputs, SqlSelfTests
 from jobs.store.verdicts import SqlVerdicts
 from jobs.store.workflows import SqlWorkflows
 
@@ -81,6 +83,10 @@ class RunTables:
     reports: SqlReports
     runs: SqlRuns
     verdicts: SqlVerdicts
+    pins: SqlPins
+    proposals: SqlProposals
+    good_outputs: SqlGoodOutputs
+    selftests: SqlSelfTests
     outbox: SqlOutbox
 
     @classmethod
@@ -91,6 +97,10 @@ class RunTables:
             SqlReports(connection),
             SqlRuns(connection),
             SqlVerdicts(connection),
+            SqlPins(connection),
+            SqlProposals(connection),
+            SqlGoodOutputs(connection),
+            SqlSelfTests(connection),
             SqlOutbox(connection),
         )
 

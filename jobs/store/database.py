@@ -13,18 +13,23 @@ from typing import Final, Self
 
 import aiosqlite
 
+from jobs.store.absences import SqlAbsences
 from jobs.store.chats import SqlChats
 from jobs.store.confirmations import SqlConfirmations
+from jobs.store.counts import SqlCounts
 from jobs.store.cursors import SqlCursors
+from jobs.store.digests import SqlDigests
 from jobs.store.inbox import SqlInbox
 from jobs.store.incidents import SqlIncidents
 from jobs.store.old_rows import delete_older_than
 from jobs.store.opening import DAMAGE_CODES, Opened, open_file, open_memory
 from jobs.store.outbox import SqlOutbox
+from jobs.store.pins import SqlPins, SqlProposals
 from jobs.store.presence import SqlPresence
 from jobs.store.reports import SqlReports
 from jobs.store.runs import SqlRuns
 from jobs.store.schema import FILE_NAME, StoreError
+from jobs.store.selftests import SqlGoodOutputs, SqlSelfTests
 from jobs.store.sessions import SqlSessions
 from jobs.store.spare import bring_back, copy_live_rows
 from jobs.store.stops import SqlStops
@@ -55,6 +60,13 @@ class Tables:
     reports: SqlReports
     runs: SqlRuns
     verdicts: SqlVerdicts
+    pins: SqlPins
+    proposals: SqlProposals
+    good_outputs: SqlGoodOutputs
+    selftests: SqlSelfTests
+    absences: SqlAbsences
+    digests: SqlDigests
+    counts: SqlCounts
 
     connection: aiosqlite.Connection
 
@@ -79,6 +91,13 @@ class Tables:
             SqlReports(connection),
             SqlRuns(connection),
             SqlVerdicts(connection),
+            SqlPins(connection),
+            SqlProposals(connection),
+            SqlGoodOutputs(connection),
+            SqlSelfTests(connection),
+            SqlAbsences(connection),
+            SqlDigests(connection),
+            SqlCounts(connection),
             connection,
         )
 

@@ -25,6 +25,15 @@ _LIVE: Final = {
     "report": "true",
     "run": f"id IN (SELECT run_id FROM verdict WHERE id IN ({_LATE_VERDICTS}))",  # noqa: S608 - constants
     "verdict": f"id IN ({_LATE_VERDICTS})",
+    # All of it, for what was approved is what is enforced.
+    "pin": "true",
+    "proposal": "true",
+    "good_output": "true",
+    "selftest": "id IN (SELECT max(id) FROM selftest GROUP BY workflow)",
+    "absence": "until > (SELECT max(until) FROM absence) - 14 * 86400",
+    "digest": "until > (SELECT max(until) FROM digest) - 14 * 86400",
+    "run_figure": "true",
+    "check_figure": "true",
     # With what was handled of late, lest it is taken for new.
     "inbox": "true",
     "chat": "true",
@@ -41,10 +50,11 @@ _LIVE: Final = {
 _NUMBERED: Final = (
     *("session", "incident", "stop", "inbox", "outbox"),
     *("workflow", "report", "run", "verdict"),
+    *("pin", "proposal", "selftest", "absence", "digest"),
 )
 _FAR_AHEAD: Final = 1_000_000_000
 """An id that no database has come to."""
-_WRITTEN_BESIDE: Final = ("workflow", "run", "verdict", "outbox")
+_WRITTEN_BESIDE: Final = ("workflow", "run", "verdict", "outbox", "pin", "selftest")
 _GAP: Final = 100_000
 """Ids that are left to the commands that may still write to the file."""
 

@@ -23,7 +23,9 @@ class SqlVerdicts:
         self._connection = connection
 
     async def add(self, verdict: RecordedVerdict) -> RecordedVerdict:
-        """Insert a verdict and return it with its id."""
+        """Insert a verdict, which counts for its run from now on, and return it with its id."""
+        sql = "UPDATE verdict SET is_newest = 0 WHERE run_id = ? AND is_newest"
+        await self._connection.execute(sql, (verdict.run_id,))
         return replace(verdict, id=await insert(self._connection, "verdict", verdict))
 
     async def get(self, verdict_id: int) -> RecordedVerdict | None:

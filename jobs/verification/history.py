@@ -94,6 +94,14 @@ class RecordedVerdict:
     """Seconds."""
     as_of: float | None = None
     """When the output came, if its age was judged as of then and not as of `at`."""
+    ran_at: float
+    """When its run was first heard of."""
+    checks: str
+    """Those that were asked for, in order, with a space between."""
+    said_done: bool
+    """Whether the run failed and had said that it was done."""
+    is_newest: bool = True
+    """Whether it is the one that counts for its run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

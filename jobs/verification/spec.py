@@ -91,6 +91,8 @@ class CommandCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     timeout: float = 60.0
     folder: str = "/"
     """Where it is run. Filled in: the watch list's own, which, unlike the output's, no agent writes to."""
+    files: dict[str, str] = {}
+    """Filled in: the sha256, hex, of each argument that is a regular file, by its absolute path. Nothing else is run."""
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,6 +111,8 @@ class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """By path."""
     schema: str | None = None
     """The path of a JSON Schema, absolute."""
+    schema_text: str | None = None
+    """Filled in: what it said when it was approved; None: it is read anew for every run."""
     timestamp: str | None = None
     """The path of the time the output was made; without one the file's own time counts."""
     max_age: float = 1800.0

@@ -27,6 +27,8 @@ class CommandSpec(
     """Seconds."""
     then: str | None = None
     """The killer used if a stop did not hold."""
+    files: dict[str, str] = {}
+    """Filled in: as of a workflow's command."""
 
 
 class ProcessSpec(

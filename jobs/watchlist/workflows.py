@@ -31,7 +31,7 @@ PLACEHOLDERS: Final = ("path", "workflow", "run", "date")
 _IN_OUTPUT: Final = ("date", "run")
 _BRACED: Final = re.compile(r"\{([^{}]*)\}|[{}]")
 
-_KEYS: Final = tuple(field for field in WorkflowSpec.__struct_fields__ if field != "name")
+_KEYS: Final = tuple(f for f in WorkflowSpec.__struct_fields__ if f not in {"name", "schema_text"})
 _COMMAND_KEYS: Final = ("argv", "exit", "timeout")
 _LONGEST: Final = 3660 * DAY
 _DURATIONS: Final[Mapping[str, tuple[int, int]]] = {

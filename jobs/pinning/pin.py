@@ -1,0 +1,106 @@
+"""An entry of the watch list as somebody has approved it, and one that waits to be. Times are epoch seconds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from jobs.verification.spec import WorkflowSpec
+from jobs.watchlist.killers import KillerSpec
+from jobs.watchlist.sources import SourceSpec
+
+Spec = WorkflowSpec | SourceSpec | KillerSpec
+
+
+class Kind(StrEnum):
+    """What an entry of the watch list is."""
+
+    WORKFLOW = "workflow"
+    SOURCE = "source"
+    KILLER = "killer"
+
+
+class How(StrEnum):
+    """How an entry came into force."""
+
+    FIRST_USE = "first use"
+    """The bot saw it for the first time."""
+    FIRST_VERIFY = "first verify"
+    """`loopwarden verify` did."""
+    APPROVED = "approved"
+    """A person has pressed Approve, or typed `loopwarden approve` where no bot runs."""
+
+
+class ProposalState(StrEnum):
+    """Where a proposal stands."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    """What was in force stays, and the file differs."""
+    WITHDRAWN = "withdrawn"
+    """The file says something else by now."""
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of a watch list, with digests of the files that it refers to."""
+
+    kind: Kind
+    name: str
+    spec: Spec | None
+    """None: there is no such entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """A version of an entry that was approved; the newest of its kind and name is in force."""
+
+    id: int = 0
+    kind: Kind
+    name: str
+    entry: str | None
+    """JSON of its specification; None: its removal was approved."""
+    hash: str
+    """sha256 of `entry`, hex."""
+    how: How
+    by: int | None = None
+    """The Telegram user who has approved it."""
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What the file says of an entry, where that is not what is in force."""
+
+    id: int = 0
+    kind: Kind
+    name: str
+    entry: str | None
+    """As of a pin; None: the file does not hold it any more."""
+    hash: str
+    state: ProposalState = ProposalState.OPEN
+    found_at: float
+    decided_by: int | None = None
+    decided_at: float | None = None
+
+
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_TYPES: Final = {Kind.WORKFLOW: WorkflowSpec, Kind.SOURCE: SourceSpec, Kind.KILLER: KillerSpec}
+
+
+def encoded(spec: Spec | None) -> str | None:
+    """Return a specification as a pin keeps it: every field, so that a later release's default changes nothing."""
+    return None if spec is None else _ENCODER.encode(spec).decode()
+
+
+def decoded(kind: Kind, text: str) -> Spec:
+    """Return the specification that a pin keeps. Raises `msgspec.DecodeError` if it is none."""
+    spec: Spec = msgspec.json.decode(text, type=_TYPES[kind])
+    return spec
+
+
+def hash_of(text: str | None) -> str:
+    """Return the hash of an encoded specification."""
+    return sha256((text or "").encode()).hexdigest()
