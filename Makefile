@@ -63,6 +63,7 @@ bench: $(STAMP) ## ratios of speed and memory, each with what is wanted; takes s
 	$(BIN)/python benchmarks/hostile_memory.py
 	$(BIN)/python benchmarks/verification.py
 	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/digest.py
 
 format: $(STAMP) ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix

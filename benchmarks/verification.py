@@ -4,8 +4,9 @@
 - Seconds of the verdict on a report of 100 MB, beginning with the start of the process that gives it, over those of
   reading the file and `orjson.loads`; and the highest memory of that process over that of one which does that:
   wanted <= 2 and <= 3.
-- `loopwarden verify`, which keeps the verdict, over one bash script with four calls of the same Python that keeps
-  nothing: wanted <= 1.5.
+- `loopwarden verify`, which keeps the verdict and, where that is new, a copy of the output, over one bash script with
+  four calls of the same Python that keeps nothing: wanted <= 1.5.
+- Seconds for the self-test of ten workflows with an output of 2 KB, and of one with 1 MB: wanted <= 10 (no ratios either).
 """
 
 import asyncio
@@ -28,8 +29,10 @@ from benchmarks.memory import peak
 from benchmarks.rounds import Side, fastest, report
 from bot.clock import SystemClock
 from jobs.artifacts.judge import ArtifactJudge
+from jobs.artifacts.trial import ApartTester
 from jobs.runners.command import ProcessRunner
 from jobs.verification.spec import Names, StatusSpec, WorkflowSpec
+from jobs.verification.trial import GoodOutput, MadeOf
 from jobs.verification.verdict import Judged, Outcome, Past
 
 _MB: Final = 1_000_000
@@ -46,6 +49,7 @@ _VERDICTS: Final = 2000
 _ROUNDS: Final = 7
 _RUNS: Final = 25
 """Of each command."""
+_numbers: Final = count()
 
 
 def _item(number: int) -> dict[str, object]:
@@ -164,12 +168,57 @@ def _running(folder: Path, *argv: str | Path) -> Side:
 async def _command(folder: Path) -> None:
     (folder / "loopwarden.toml").write_text(_WATCHLIST)
     command = Path(sys.executable).with_name("loopwarden")
+    verify = _running(folder, command, "verify", "nightly")
+
+    async def verify_another() -> float:
+        _write(folder / "small.json", 2048)
+        with (folder / "small.json").open("a") as file:
+            file.write(" " * next(_numbers))
+        return await verify()
+
     verified, by_hand = await fastest(
         _RUNS,
-        _running(folder, command, "verify", "nightly"),
+        verify_another,
         _running(folder, "bash", _BY_HAND, sys.executable, folder / "small.json"),
     )
     report("loopwarden verify / a bash script that calls Python four times", verified / by_hand, "<= 1.50")
+
+
+# ── the self-test ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _good(path: Path, size: int) -> GoodOutput:
+    _write(path, size)
+    return GoodOutput(
+        workflow="nightly",
+        run_id=1,
+        path=str(path),
+        sha256="",
+        mtime_ns=int(_NOW * 1e9),
+        judged_as_of=_NOW,
+        names=_TODAY,
+        data=path.read_bytes(),
+    )
+
+
+def _tested(good: GoodOutput, times: int) -> Side:
+    async def run() -> float:
+        start = perf_counter()
+        for _ in range(times):
+            made_of, result = ApartTester().test(_SPEC, good, _NOW)
+            if made_of is not MadeOf.OUTPUT or result.survivors or result.trouble:
+                raise SystemExit(f"the self-test went wrong: {made_of} {result}")
+        return perf_counter() - start
+
+    return run
+
+
+async def _selftests(folder: Path) -> None:
+    small = _tested(_good(folder / "small.json", 2048), 10)
+    large = _tested(_good(folder / "megabyte.json", _MB), 1)
+    ten, one = await fastest(_ROUNDS, small, large)
+    report("self-tests of ten workflows with an output of 2 KB, one after the other: seconds", ten, "<= 10")
+    report("self-test of an output of 1 MB: seconds", one, "<= 10")
 
 
 async def _main() -> None:
@@ -178,6 +227,7 @@ async def _main() -> None:
         make_room(folder, 1500 * _MB)
         await _small(folder)
         await _command(folder)
+        await _selftests(folder)
         await _large(folder)
 
 

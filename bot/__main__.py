@@ -71,12 +71,42 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser(
         "verify",
         help="say whether a run has delivered, check by check, and keep that",
-        epilog="Exit code: 0 if the run delivered, 1 if not, 2 if it was asked wrongly or the watch list is wrong."
+        epilog="Exit code: 0 if the run delivered, 1 if not, 2 if it was asked wrongly, the watch list is"
+        " wrong, or what it runs is not approved yet. What was approved counts, whatever the watch list says."
         " Without a watch list, the last word is the PATH of an output; a NAME before it is only for the history.",
     )
     verify.add_argument("name", nargs="?", metavar="NAME", help="a workflow of the watch list")
     verify.add_argument("path", nargs="?", metavar="PATH", help="its output, in place of the newest")
     verify.add_argument("--run", metavar="ID", help="your own id of the run")
+    approve = commands.add_parser(
+        "approve",
+        help="where no bot runs: show how the watch list differs from what was approved, and approve it",
+        epilog="Exit code: 0 if it counts now, 1 if the database cannot be used, 2 if it was asked wrongly, if the watch"
+        " list is wrong, or if a bot has ever looked at it: then it is approved in the chat.",
+    )
+    approve.add_argument("names", nargs="+", metavar="NAME", help="a workflow of the watch list")
+    approve.set_defaults(command=_approve)
+    selftest = commands.add_parser(
+        "selftest",
+        help="say whether bad outputs, made on purpose, are noticed, and keep that",
+        epilog="Exit code: 0 if all were noticed, 1 if one was not or not all could be tried, 2 if it was asked wrongly"
+        " or the watch list is wrong. No workflow's command is run.",
+    )
+    selftest.add_argument("names", nargs="*", metavar="NAME", help="a workflow; without one, all of them")
+    selftest.set_defaults(command=_selftest)
+    digest = commands.add_parser(
+        "digest", help="print what was counted of the week so far, or of the last weeks; draw it with --png"
+    )
+    digest.add_argument(
+        "weeks",
+        nargs="?",
+        type=_weeks,
+        default=1,
+        metavar="WEEKS",
+        help="up to now, the one that goes on included",
+    )
+    digest.add_argument("--png", metavar="FILE", help="write the picture into this file")
+    digest.set_defaults(command=_digest)
     hook = commands.add_parser("hook", help="keep a call of which an agent's own hook tells; says nothing")
     hook.add_argument("program", metavar="PROGRAM", help="claude-code, codex, gemini-cli or opencode")
     health = commands.add_parser("health", help="say whether the scans and the polls go on; for HEALTHCHECK")
@@ -176,6 +206,38 @@ def _replay(options: argparse.Namespace) -> int:
         return replay(options.paths, options.format, options.set, is_json=options.json)
     except SettingsError as error:
         return _complain("that cannot be replayed", error, 2)
+
+
+def _approve(options: argparse.Namespace) -> int:
+    from bot.approving import approve
+
+    return approve(options.names)
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    from bot.selftesting import selftest
+
+    return selftest(options.names)
+
+
+def _weeks(text: str) -> int:
+    import argparse
+
+    from bot.commands import MOST_WEEKS
+
+    try:
+        weeks = int(text)
+    except ValueError:
+        weeks = 0
+    if not 0 < weeks <= MOST_WEEKS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_WEEKS} is expected")
+    return weeks
+
+
+def _digest(options: argparse.Namespace) -> int:
+    from bot.digesting import digest
+
+    return digest(options.weeks, options.png)
 
 
 def _health(_: argparse.Namespace) -> int:

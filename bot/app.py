@@ -20,11 +20,13 @@ from aiogram.types import BotCommand, BotCommandScopeChat
 from bot.clock import SystemClock
 from bot.commands import COMMANDS
 from bot.desk import Desk
+from bot.drawing import Drawing
 from bot.gate import Refusals
-from bot.handlers import agents, errors, incidents, overview, runs
+from bot.handlers import agents, digest, errors, incidents, overview, pins, runs
 from bot.handling import AllOrNothing, UpdateHandling
 from bot.hook import FOLDER as HOOKS
 from bot.notifier import TelegramNotifier
+from bot.picturing import Picturing
 from bot.polling import Polling
 from bot.pulse import Pulse
 from bot.reporting import taking_reports
@@ -34,8 +36,10 @@ from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
 from jobs.alert_delivery import AlertDelivery
+from jobs.artifacts.copying import FileCopier
 from jobs.artifacts.find import FoundOutputs
 from jobs.artifacts.judge import ArtifactJudge
+from jobs.artifacts.trial import ApartTester
 from jobs.killers.living import LivingProcesses
 from jobs.opening import keep_away_from
 from jobs.ports import Clock
@@ -45,10 +49,13 @@ from jobs.run_verification import RunVerification
 from jobs.run_watch import RunWatch
 from jobs.runners.command import ProcessRunner
 from jobs.schedule import StandingBy, Timed, Timetable
+from jobs.spec_pinning import SpecPinning
 from jobs.storage_watch import StorageWatch
 from jobs.store.database import Database, open_database
 from jobs.store.schema import FILE_NAME, StoreError
 from jobs.thrash_scan import ThrashScan
+from jobs.verifier_selftest import VerifierSelftest
+from jobs.weekly_digest import WeeklyDigest
 
 _STOP_EVERY: Final = 0.5
 """Seconds between two looks at the intents to stop."""
@@ -63,12 +70,16 @@ _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
 """Seconds without an answered poll, or a look at the inbox or outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
+_PINS_EVERY: Final = 10
+"""Seconds between two looks at the watch list."""
 _RUNS_EVERY: Final = 5
 """Seconds between two looks at the outputs of workflows."""
 _RUN_LOOKS_AT_ONCE: Final = 10
 """An output that cannot be looked at takes until the look is given up; the others are looked at meanwhile."""
 _RUNS_AT_ONCE: Final = 4
 """Runs verified at the same time: where one takes long, the others do not wait."""
+_SELFTEST_EVERY: Final = 30
+_DIGEST_EVERY: Final = 60
 _DAY: Final = 86_400
 
 _log = logging.getLogger(__name__)
@@ -129,11 +140,13 @@ async def open_app(
     keep_away_from(folder / FILE_NAME)
     with _exclusively(folder):
         async with open_database(folder) as store:
+            pinning = SpecPinning(store=store, watch=watch, clock=clock, on_detection=policy.on_detection)
+            await pinning.begin()
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))
             try:
                 # A terminal, or a test, can be written to at any pace.
                 pace = UNPACED if session else TELEGRAM_PACE
-                app = _wire(settings, store, watch, bot, clock, pace=pace)
+                app = _wire(settings, store, watch, bot, clock, pinning=pinning, pace=pace)
                 async with taking_reports(settings, store, watch, clock):
                     yield app
             finally:
@@ -141,7 +154,14 @@ async def open_app(
 
 
 def _wire(
-    settings: Settings, store: Database, watch: WatchlistFile, bot: Bot, clock: Clock, *, pace: PacePolicy
+    settings: Settings,
+    store: Database,
+    watch: WatchlistFile,
+    bot: Bot,
+    clock: Clock,
+    *,
+    pinning: SpecPinning,
+    pace: PacePolicy,
 ) -> App:
     policy, zone = settings.thrash.policy(), ZoneInfo(settings.tz)
     scan = ThrashScan(store=store, watch=watch, policy=policy, clock=clock)
@@ -158,6 +178,10 @@ def _wire(
     run_watch = RunWatch(
         store=store, watch=watch, outputs=outputs, processes=LivingProcesses(), clock=clock, zone=zone
     )
+    selftest = VerifierSelftest(store=store, watch=watch, tester=ApartTester(), clock=clock, zone=zone)
+    weekly_digest = WeeklyDigest(
+        store=store, clock=clock, zone=zone, every=policy.every, selftest=selftest.up_to
+    )
     timetable = Timetable(
         (
             Timed(name="agent_stop", job=agent_stop, every=_STOP_EVERY, overlapping=_STOPS_AT_ONCE),
@@ -169,7 +193,10 @@ def _wire(
                 worked=partial(pulse.beat, "scan"),
             ),
             Timed(name="run_watch", job=run_watch, every=_RUNS_EVERY, overlapping=_RUN_LOOKS_AT_ONCE),
+            Timed(name="spec_pinning", job=pinning, every=_PINS_EVERY),
             Timed(name="storage_watch", job=StorageWatch(store=store, clock=clock), every=_STORAGE_EVERY),
+            Timed(name="verifier_selftest", job=selftest, every=_SELFTEST_EVERY),
+            Timed(name="weekly_digest", job=weekly_digest, every=_DIGEST_EVERY),
             Timed(name="retention", job=retention, every=_DAY),
         ),
         store,
@@ -177,7 +204,14 @@ def _wire(
     )
     delivery = AlertDelivery(
         store=store,
-        notifier=TelegramNotifier(bot=bot, clock=clock, zone=zone),
+        notifier=TelegramNotifier(
+            bot=bot,
+            clock=clock,
+            zone=zone,
+            picturing=Picturing(
+                bot=bot, draw=Drawing(data_dir=settings.data_dir.expanduser()).png, zone=zone, gap=pace.gap
+            ),
+        ),
         clock=clock,
         home=f"{settings.home}",
         others=tuple(f"{admin}" for admin in settings.admins),
@@ -191,6 +225,7 @@ def _wire(
         watch=watch,
         outputs=outputs,
         judge=ArtifactJudge(ProcessRunner()),
+        copier=FileCopier(),
         clock=clock,
         zone=zone,
     )
@@ -199,7 +234,9 @@ def _wire(
         watch=watch,
         scan=scan,
         agent_stop=agent_stop,
+        pinning=pinning,
         verification=verification,
+        digest=weekly_digest,
         timetable=timetable,
         policy=policy,
         clock=clock,
@@ -217,6 +254,7 @@ def _wire(
         home=settings.home,
         introduced=polling.introduced,
     )
+    timetable.stand_by(StandingBy(name="pins_in_force", job=pinning.enforce))
     timetable.stand_by(StandingBy(name="run_verification", job=verification, at_once=_RUNS_AT_ONCE))
     timetable.stand_by(
         StandingBy(name="update_handling", job=handling, worked=partial(pulse.beat, "handling"))
@@ -261,7 +299,7 @@ def _dispatcher(desk: Desk) -> Dispatcher:
     dispatcher = Dispatcher(desk=desk)
     for observer in (dispatcher.message, dispatcher.callback_query):
         observer.middleware(AllOrNothing(desk.store))
-    for module in (overview, agents, incidents, runs, errors):
+    for module in (overview, agents, incidents, runs, pins, digest, errors):
         dispatcher.include_router(module.build_router())
     return dispatcher
 

@@ -1,7 +1,8 @@
 """What `loopwarden verify` is asked: its words, and the watch list or the defaults -> what is to be verified.
 
 With a watch list, the first word is the name of a workflow in it; without one, any name for the history, or none: then
-the output's own path is its name, so that different outputs are different workflows.
+the output's own path is its name, so that different outputs are different workflows. By which specification a workflow
+of that name is judged is then for `enforced` to say.
 """
 
 import glob
@@ -22,7 +23,7 @@ _USAGE: Final = """
 usage: loopwarden verify NAME [PATH] [--run ID]    a workflow of the watch list, or what else lies at PATH
        loopwarden verify [NAME] PATH [--run ID]    without a watch list: status, result and timestamp at PATH"""
 
-_WATCHLIST: Final = "loopwarden.toml"
+WATCHLIST: Final = "loopwarden.toml"
 _LONGEST_NAME: Final = 200
 """Characters of a path that becomes the name of a workflow."""
 _PACKED: Final = (".gz", ".bz2", ".xz", ".zst")
@@ -40,49 +41,83 @@ class UsageError(Exception):
     """It was asked wrongly; the message says how."""
 
 
+class Words(msgspec.Struct, frozen=True, kw_only=True):
+    """What was typed, and where the watch list is looked for."""
+
+    words: tuple[str, ...]
+    """`NAME [PATH]`; without a watch list `[NAME] PATH`, unless NAME is pinned."""
+    run: str | None
+    """The reporter's id of the run."""
+    zone: tzinfo
+    watchlist: str
+    has_watchlist: bool
+    """Whether there should be one at that path."""
+
+    @property
+    def name(self) -> str:
+        """The first word, as the database can keep it."""
+        return _text(self.words[0])
+
+
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be verified."""
 
     spec: WorkflowSpec
-    path: str | None
-    """In place of the newest output, absolute."""
+    path: str | None = None
+    """In place of the newest output."""
     run: str | None
-    """The reporter's id of the run."""
     zone: tzinfo
     is_default: bool = False
     """Whether there is no watch list that says what the output must be."""
 
 
-def asked_for(arguments: Sequence[str], environment: Mapping[str, str]) -> Asked:
-    """Return what the command's arguments mean.
-
-    Raises:
-        UsageError: they make no sense, name no workflow, or one whose schema cannot be used.
-        WatchlistError: the watch list is wrong.
-    """
+def words_of(arguments: Sequence[str], environment: Mapping[str, str]) -> Words:
+    """Return the words of the command. Raises `UsageError` if they make no sense."""
     words, run = _words_and_run(arguments)
     if not words or len(words) > 2:  # noqa: PLR2004 - a name and a path
         raise UsageError(("what is to be verified?" if not words else "too many words") + _USAGE)
     if "" in words:
         raise UsageError("a word is empty; a variable that is not set?" + _USAGE)
     named = environment.get("LOOPWARDEN_WATCHLIST")
-    watchlist = os.path.expanduser(named or _WATCHLIST)
-    is_default = not named and not os.path.lexists(watchlist)
-    if not is_default:
-        spec, path = _workflow(words[0], watchlist), words[1] if words[1:] else None
-    else:
-        *names, path = words
-        if not names:
-            _check_meant(path)
-        spec = _default(path, _text(names[0]) if names else _name_of(path))
-    asked = Asked(
-        spec=spec, path=None, run=run, zone=_zone(environment.get("LOOPWARDEN_TZ")), is_default=is_default
+    watchlist = os.path.expanduser(named or WATCHLIST)
+    return Words(
+        words=tuple(words),
+        run=run,
+        zone=_zone(environment.get("LOOPWARDEN_TZ")),
+        watchlist=watchlist,
+        has_watchlist=bool(named) or os.path.lexists(watchlist),
     )
-    if path is None:
+
+
+def as_written(given: Words) -> Asked:
+    """Return what the words mean by the watch list, or by the defaults where there is none.
+
+    Raises:
+        UsageError: they name no workflow, or one whose schema cannot be used.
+        WatchlistError: the watch list is wrong.
+    """
+    if given.has_watchlist:
+        return by(_workflow(given.watchlist, given.name), given)
+    *names, path = given.words
+    if not names:
+        _check_meant(path)
+    spec = _default(path, given.name if names else _name_of(path))
+    return Asked(spec=spec, path=path, run=given.run, zone=given.zone, is_default=True)
+
+
+def by(spec: WorkflowSpec, given: Words) -> Asked:
+    """Return what the words mean if the first one names this workflow."""
+    path = given.words[1] if given.words[1:] else None
+    return Asked(spec=spec, path=path, run=given.run, zone=given.zone)
+
+
+def at_path(asked: Asked) -> Asked:
+    """Let the output at the path be the only one, where one was given."""
+    if asked.path is None:
         return asked
-    path = absolute(path)
+    path = absolute(asked.path)
     output = glob.escape(path).replace("{", "[{]")
-    return msgspec.structs.replace(asked, spec=msgspec.structs.replace(spec, output=output), path=path)
+    return msgspec.structs.replace(asked, spec=msgspec.structs.replace(asked.spec, output=output), path=path)
 
 
 def _words_and_run(arguments: Sequence[str]) -> tuple[list[str], str | None]:
@@ -112,19 +147,21 @@ def _check_run(run: str) -> None:
         raise UsageError(f"--run: {flaw}")
 
 
-def _workflow(name: str, watchlist: str) -> WorkflowSpec:
+def _workflow(watchlist: str, name: str) -> WorkflowSpec:
     workflows = read_workflows(watchlist)
     if name not in workflows:
         raise UsageError(f"{watchlist}: {unknown('no workflow of that name', name, workflows)}")
-    if schema := workflows[name].schema:
-        _check_schema(schema)
+    check_schema(workflows[name])
     return workflows[name]
 
 
-def _check_schema(path: str) -> None:
+def check_schema(spec: WorkflowSpec) -> None:
+    """Raise `UsageError` if nothing could be judged by the schema that a workflow names."""
+    if spec.schema is None:
+        return
     from jobs.artifacts.schema import flaw_of_schema  # noqa: PLC0415 - many have none
 
-    if flaw := flaw_of_schema(path):
+    if flaw := flaw_of_schema(spec.schema):
         raise UsageError(one_line(flaw))
 
 
@@ -132,7 +169,7 @@ def _check_meant(word: str) -> None:
     """Refuse a word that is more likely the name of a workflow than the path of an output that is missing."""
     if "." not in word and "/" not in word and not os.path.lexists(word):
         raise UsageError(
-            f"neither is there a watch list at {absolute(_WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
+            f"neither is there a watch list at {absolute(WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
             f" nor a file {one_line(word)}"
         )
 

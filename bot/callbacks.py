@@ -9,6 +9,8 @@ from pydantic import Field
 from jobs.verification.verdict import Outcome
 
 RowId = Annotated[int, Field(ge=1, lt=2**63)]
+PageNumber = Annotated[int, Field(ge=0, lt=2**31)]
+"""From 0."""
 
 
 class IncidentVerb(StrEnum):
@@ -65,6 +67,38 @@ class ChoiceButton(CallbackData, prefix="w"):
     """Shows the workflows whose history can be chosen, those of an outcome if one is."""
 
     outcome: Outcome | None = None
+
+
+class PinVerb(StrEnum):
+    """What a button under a proposal does."""
+
+    APPROVE = "yes"
+    REJECT = "no"
+    PAGE = "page"
+    """Shows that page of it in the message of the button."""
+    SHOW = "show"
+    """Shows it in a message of its own."""
+
+
+class PinButton(CallbackData, prefix="p"):
+    """A button about one proposal."""
+
+    verb: PinVerb
+    proposal: RowId
+    page: PageNumber = 0
+
+
+class AuditButton(CallbackData, prefix="a"):
+    """Shows a page of all pins in the message of the button."""
+
+    page: PageNumber = 0
+
+
+class DigestButton(CallbackData, prefix="d"):
+    """Shows a page of a digest in the message of the button."""
+
+    digest: RowId
+    page: Annotated[int, Field(ge=1, lt=1000)]
 
 
 class KillButton(CallbackData, prefix="k"):

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+MOST_WEEKS: Final = 99
+"""Of a digest that somebody asks for."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
@@ -27,4 +30,6 @@ COMMANDS: Final = (
     ChatCommand("verify", "NAME", "check what a workflow has left, now", changes=True),
     ChatCommand("history", "[NAME]", "page through the verdicts, of one workflow or of all"),
     ChatCommand("run", "ID", "show one run with every check"),
+    ChatCommand("audit", "", "what of the watch list was pinned, by whom, and what its file says otherwise"),
+    ChatCommand("digest", "[WEEKS]", "passes, failures and drift: the week so far, or the last WEEKS weeks"),
 )

@@ -17,11 +17,13 @@ from aiogram.methods import (
     EditMessageText,
     GetMe,
     SendMessage,
+    SendPhoto,
     SetMyCommands,
     TelegramMethod,
 )
 from aiogram.methods.base import TelegramType
 from aiogram.types import (
+    BufferedInputFile,
     CallbackQuery,
     Chat,
     InlineKeyboardMarkup,
@@ -52,6 +54,8 @@ class Shown:
     """Data by label."""
     reply_to: int | None = None
     edits: int = 0
+    picture: bytes | None = None
+    """PNG; the text is the line below it."""
 
 
 class ConsoleSession(BaseSession):
@@ -137,7 +141,9 @@ class ConsoleSession(BaseSession):
                     json.loads(update.model_dump_json(by_alias=True, exclude_none=True)) for update in updates
                 ]
             case SendMessage():
-                return self._send(method)
+                return self._send(method, method.text)
+            case SendPhoto(photo=BufferedInputFile(data=data)):
+                return self._send(method, method.caption or "", data)
             case EditMessageText():
                 return self._edit(method)
             case GetMe():
@@ -154,16 +160,18 @@ class ConsoleSession(BaseSession):
         except TimeoutError:
             return []
 
-    def _send(self, method: SendMessage) -> Message:
+    def _send(self, method: SendMessage | SendPhoto, text: str, picture: bytes | None = None) -> Message:
         reply = method.reply_parameters
         shown = Shown(
             id=next(self._message_ids),
             chat=int(method.chat_id),
-            text=method.text,
+            text=text,
             reply_to=reply.message_id if isinstance(reply, ReplyParameters) else None,
+            picture=picture,
         )
         self.messages[shown.id] = shown
-        return self._show(shown, method)
+        entities = method.entities if isinstance(method, SendMessage) else method.caption_entities
+        return self._show(shown, entities, method.reply_markup)
 
     def _edit(self, method: EditMessageText) -> Message:
         shown = self.messages.get(method.message_id or 0)
@@ -173,11 +181,11 @@ class ConsoleSession(BaseSession):
             raise TelegramBadRequest(method=method, message="Bad Request: message is not modified")
         shown.text = method.text or ""
         shown.edits += 1
-        return self._show(shown, method)
+        return self._show(shown, method.entities, method.reply_markup)
 
-    def _show(self, shown: Shown, method: SendMessage | EditMessageText) -> Message:
-        shown.entities = list(method.entities or [])
-        shown.buttons = _buttons(method.reply_markup)
+    def _show(self, shown: Shown, entities: list[MessageEntity] | None, markup: object) -> Message:
+        shown.entities = list(entities or [])
+        shown.buttons = _buttons(markup)
         self._on_shown(shown)
         # Whoever waits looks again; the next ones wait for the next change.
         self._changed.set()

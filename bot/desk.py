@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
 
+import msgspec
 from aiogram.types import CallbackQuery, Message
 
 from bot.gate import Refusals
@@ -12,14 +13,16 @@ from bot.views.screen import Screen
 from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert.notice import Outlook
-from jobs.alert.outgoing import Mode, Outgoing
+from jobs.alert.outgoing import NOTICE, Mode, Notice, Outgoing
 from jobs.ports import Clock, outlook_of
 from jobs.run_verification import RunVerification
 from jobs.schedule import Timetable
+from jobs.spec_pinning import SpecPinning
 from jobs.store.database import Database, Tables
 from jobs.thrash.policy import ThrashPolicy
 from jobs.thrash_scan import ThrashScan
 from jobs.verification.history import Waiting
+from jobs.weekly_digest import WeeklyDigest
 
 LISTED: Final = 24 * 3600
 """Seconds for which a session is listed after its last call."""
@@ -33,7 +36,9 @@ class Desk:
     watch: WatchlistFile
     scan: ThrashScan
     agent_stop: AgentStop
+    pinning: SpecPinning
     verification: RunVerification
+    digest: WeeklyDigest
     timetable: Timetable
     policy: ThrashPolicy
     clock: Clock
@@ -55,6 +60,13 @@ class Desk:
     async def replace(self, query: CallbackQuery, screen: Screen, *, urgent: bool = False) -> None:
         """Queue an edit of the message whose button was pressed."""
         await self._put(outgoing(query, screen, Mode.EDIT, urgent=urgent))
+
+    async def tell(self, event: Message | CallbackQuery, notice: Notice) -> None:
+        """Queue a reply that is put into words when it is sent."""
+        place, body = waiting(event), msgspec.json.encode(notice)
+        await self._put(
+            Outgoing(kind=NOTICE, body=body, mode=Mode.REPLY, target_message=place.message, chat=place.chat)
+        )
 
     async def _put(self, message: Outgoing) -> None:
         async with self.store.transaction() as tables:

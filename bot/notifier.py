@@ -1,7 +1,7 @@
 """Notifier over the Bot API: rows of the outbox -> messages; Telegram's errors -> temporary, permanent or moved chat.
 
 What Telegram rejects for its form is sent once more as plain text; into a topic that is gone, to the chat itself; an
-edit of a message that is gone, as a new one.
+edit of a message that is gone, as a new one. A digest is two messages: a picture before the text.
 """
 
 import logging
@@ -24,12 +24,14 @@ from aiogram.exceptions import (
 from aiogram.types import LinkPreviewOptions, ReplyParameters
 from aiogram.utils.backoff import BackoffConfig
 
+from bot.picturing import Picturing
 from bot.redaction import mask
 from bot.settings import Chat, parse_chat
 from bot.views.cleaning import cut
 from bot.views.notice import render
 from bot.views.screen import Screen
 from bot.waiting import Waits
+from jobs.alert.digest_notice import DigestNotice
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode, Queued
 from jobs.ports import Clock, NotifyError
@@ -60,13 +62,17 @@ class TelegramNotifier:
     bot: Bot
     clock: Clock
     zone: ZoneInfo
+    picturing: Picturing
     waits: dict[int, Waits] = field(default_factory=lambda: defaultdict(lambda: Waits(_WAITS)))
     """By chat."""
 
     async def send(self, message: Queued) -> int | None:
         """Send, edit or reply; return the message's id in its chat, None if it is not known. Raises `NotifyError`."""
-        shown = self._render(message)
+        notice = None if message.kind == "screen" else _decoder.decode(message.body)
+        shown = self._render(notice, message)
         try:
+            if isinstance(notice, DigestNotice):
+                await self.picturing.send(notice.body, message, _chat(message.chat))
             sent = await self._deliver(shown, message)
         except (TelegramAPIError, ClientDecodeError) as error:
             if isinstance(error, ClientDecodeError) and _is_success(error.data):
@@ -75,12 +81,13 @@ class TelegramNotifier:
                 return _message_id(error.data)
             raise self._notify_error(error, message) from error
         self.waits[message.chat_id].reset()
+        self.picturing.sent.discard(message.id)
         return sent
 
-    def _render(self, message: Queued) -> Screen:
-        if message.kind == "screen":
+    def _render(self, notice: AnyNotice | None, message: Queued) -> Screen:
+        if notice is None:
             return Screen.model_validate_json(message.body)
-        return render(_decoder.decode(message.body), self.clock.now(), self.zone)
+        return render(notice, self.clock.now(), self.zone)
 
     async def _deliver(self, shown: Screen, message: Queued) -> int:
         try:

@@ -86,7 +86,8 @@ async def typed_lines() -> AsyncIterator[str]:
 def _title(shown: Shown) -> str:
     edited = " (edited)" if shown.edits else ""
     reply = f", answering {shown.reply_to}" if shown.reply_to else ""
-    return f"Loopwarden · message {shown.id}{edited}{reply}"
+    picture = ", a picture, which a terminal cannot show" if shown.picture else ""
+    return f"Loopwarden · message {shown.id}{edited}{reply}{picture}"
 
 
 def _styled(shown: Shown) -> Text:

@@ -5,84 +5,86 @@ import is imported where it is needed. What it keeps is what the bot would have 
 """
 
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from time import monotonic
 from typing import Final, TextIO
 
-from bot.asked import Asked, UsageError, asked_for
+from bot.asked import Asked, UsageError, Words, as_written, at_path, words_of
 from bot.clock import SystemClock
 from bot.data_dir import data_dir
+from bot.ending import orderly_ends
+from bot.enforced import Said, enforced
+from jobs.artifacts.copying import FileCopier
 from jobs.artifacts.find import FoundOutputs
 from jobs.artifacts.judge import ArtifactJudge
+from jobs.keeping import good_output, to_be_kept
 from jobs.recording import Case, open_case, record
-from jobs.store.blocking import BlockingStore, open_blocking
+from jobs.store.blocking import BlockingStore, has_database, open_blocking
 from jobs.store.schema import StoreError
 from jobs.verification.checks import Ran
 from jobs.verification.history import Report, Trigger
 from jobs.verification.identity import names_of
 from jobs.verification.spec import CommandCheck, Names
+from jobs.verification.trial import GoodOutput
 from jobs.verification.verdict import Judged, Outcome, Past
 from jobs.watchlist.error import WatchlistError
 
-_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
-_BY_SIGNAL: Final = 128
-"""What a shell adds to the number of a signal."""
 _EXIT: Final = {Outcome.PASS: 0, Outcome.FAIL: 1, Outcome.MISSING: 1}
 
 
 def verify(arguments: Sequence[str]) -> int:
     """Verify a run; return 0 if it delivered, 1 if not, 2 if it was asked wrongly."""
     try:
-        asked = asked_for(arguments, os.environ)
+        given = words_of(arguments, os.environ)
+        with orderly_ends():
+            judged = _judged(given, _said(given))
     except UsageError as error:
         _complain(f"{error}")
         return 2
     except WatchlistError as error:
         _complain(f"the watch list is wrong: {error}")
         return 2
-    try:
-        with _orderly_ends():
-            judged = _judged(asked)
-    except UsageError as error:
-        _complain(f"{error}")
-        return 2
     _show(judged)
     return _EXIT[judged.verdict.outcome]
 
 
-@contextmanager
-def _orderly_ends() -> Iterator[None]:
-    """Let no signal end the block without what it has started; one that is ignored, as under nohup, stays so."""
-    heard = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, _end) for number in heard}
+def _said(given: Words) -> Said:
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        return as_written(given)
+    except (UsageError, WatchlistError) as error:
+        if not has_database(data_dir()):
+            raise  # nothing can have been approved: no database is begun for a slip of the pen
+        return error
 
 
-def _end(number: int, _: object) -> None:
-    sys.exit(_BY_SIGNAL + number)
-
-
-def _judged(asked: Asked) -> Judged:
+def _judged(given: Words, said: Said) -> Judged:
     """Judge the run and keep the verdict. Where the database cannot be used, the verdict is all there is."""
     now = SystemClock().now()
-    report = Report(workflow=asked.spec.name, by=Trigger.COMMAND, at=now, reported=asked.run)
     judged: Judged | None = None
     try:
         with open_blocking(data_dir()) as store:
-            case = _case(store, asked, report)
+            said = enforced(store, given, said, now, _complain)
+            asked = at_path(said)
+            case = _case(store, asked, _report(asked, now))
             start = monotonic()
             judged = _judge(asked, case.names, now, case.past)
-            store.write(record(store.tables, case, judged, now=now, took=monotonic() - start))
+            took = monotonic() - start
+            good = None if asked.is_default else _copied(store, case, judged, now)
+            store.write(record(store.tables, case, judged, now=now, took=took, good=good))
     except StoreError as error:
         _complain(f"warning: the verdict is not kept: {error}")
-    return judged or _judge(asked, names_of(asked.spec, report, asked.zone), now, Past())
+    if judged is not None:
+        return judged
+    if isinstance(said, Exception):
+        raise said
+    asked = at_path(said)
+    names = names_of(asked.spec, _report(asked, now), asked.zone)
+    return _judge(asked, names, now, Past())
+
+
+def _report(asked: Asked, now: float) -> Report:
+    return Report(workflow=asked.spec.name, by=Trigger.COMMAND, at=now, reported=asked.run)
 
 
 def _case(store: BlockingStore, asked: Asked, report: Report) -> Case:
@@ -92,6 +94,14 @@ def _case(store: BlockingStore, asked: Asked, report: Report) -> Case:
         raise UsageError(f"the bot watches {asked.spec.name}: let LOOPWARDEN_WATCHLIST name its watch list")
     output = FoundOutputs().newest(asked.spec, names_of(asked.spec, report, asked.zone))
     return store.read(open_case(store.tables, asked.spec, report, output, now=report.at, zone=asked.zone))
+
+
+def _copied(store: BlockingStore, case: Case, judged: Judged, now: float) -> GoodOutput | None:
+    artifact = store.read(to_be_kept(store.tables, case.spec.name, judged))
+    data = None if artifact is None else FileCopier().copy(artifact)
+    if artifact is None or data is None:
+        return None
+    return good_output(case.spec.name, case.names, artifact, data, judged_as_of=now)
 
 
 def _judge(asked: Asked, names: Names, now: float, past: Past) -> Judged:

@@ -1,36 +1,39 @@
-"""The watch list in force: read at start, read again when the file changes, the last good one kept."""
+"""The watch list of one file: as it is written, and as it is in force."""
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from jobs.alert.notice import WatchlistNotice
-from jobs.killers.registry import killers_of
-from jobs.ports import CallSource, Killer, Watched
+from jobs.contents import with_contents
+from jobs.killers.dry_run import DryRunKiller
+from jobs.killers.registry import Escalating, killers_of
+from jobs.pinning.kind import Kind
+from jobs.pinning.pin import Entry, Spec
+from jobs.ports import Watched, WatchlistInForce
 from jobs.sources.registry import FORMATS, build_source
 from jobs.thrash.policy import OnDetection
+from jobs.thrash.price import NO_PRICES, Prices
 from jobs.verification.spec import WorkflowSpec
 from jobs.watchlist.error import WatchlistError
-from jobs.watchlist.killers import DryRunSpec
+from jobs.watchlist.killers import KillerSpec
 from jobs.watchlist.reading import Watchlist, read_watchlist
 from jobs.watchlist.sources import SourceSpec
 
-_log = logging.getLogger(__name__)
 
-
-class WatchlistFile:
-    """Keeps the watch list of one file in force."""
+class WatchlistFile(WatchlistInForce):
+    """Reads the file, and keeps in force what it is told to, whatever the file says."""
 
     def __init__(self, path: Path, on_detection: OnDetection, hooks: Path | None = None) -> None:
-        """Read the file; raises `WatchlistError` if it is wrong. `hooks` is the folder in which hooks tell of calls."""
+        """Read nothing yet. `hooks` is the folder in which hooks tell of calls."""
         self._path = path
         self._on_detection = on_detection
         self._hooks = None if hooks is None else str(hooks.absolute())
-        self._state = _state(path)
-        self._watchlist = read_watchlist(path, FORMATS)
-        self._watched = self._build()
+        self._state: tuple[int, ...] | None = None
+        self._written: Watchlist | None = None
+        self._in_force: tuple[Sequence[Entry], Prices] = ((), NO_PRICES)
+        self._watched: Mapping[str, Watched] = {}
+        self._workflows: Mapping[str, WorkflowSpec] = {}
         self.error: str | None = None
-        """Why the file as it is now is not in force; None if it is."""
+        self.prices: Prices = NO_PRICES
 
     def sources(self) -> Mapping[str, Watched]:
         """Every watched source by its name."""
@@ -38,54 +41,62 @@ class WatchlistFile:
 
     def workflows(self) -> Mapping[str, WorkflowSpec]:
         """Every workflow by its name."""
-        return self._watchlist.workflows
+        return self._workflows
 
-    def refresh(self) -> WatchlistNotice | None:
-        """Read the file again if it changed; return what the chat must be told of it."""
+    def written(self) -> Sequence[Entry] | None:
+        """Read the file again if it changed, and return what it says in its order, with contents; None: see `error`."""
         state = _state(self._path)
-        if state == self._state:
-            return None
-        self._state = state
-        was_wrong = self.error is not None
-        try:
-            watchlist = read_watchlist(self._path, FORMATS)
-        except WatchlistError as error:
-            self.error = str(error)
-            _log.warning("the watch list is wrong, the last good one stays in force: %s", self.error)
-            return WatchlistNotice(error=self.error)
-        self.error = None
-        if watchlist == self._watchlist:
-            return WatchlistNotice(error=None) if was_wrong else None
-        self._watchlist = watchlist
-        self._watched = self._build()
-        _log.info("the changed watch list is in force")
-        return WatchlistNotice(error=None)
+        if state is None or state != self._state:
+            self._read()
+            self._state = state
+        return None if self._written is None else tuple(_entries(self._written))
 
-    def _build(self) -> Mapping[str, Watched]:
-        killers, specs = killers_of(self._watchlist.killers), self._watchlist.sources
+    def enforce(self, entries: Sequence[Entry]) -> None:
+        """Put these in force, and nothing else."""
+        prices = self.prices
+        if (entries, prices) == self._in_force:
+            return
+        specs = [entry.spec for entry in entries]
+        killers = {entry.name: entry.spec for entry in entries if isinstance(entry.spec, KillerSpec)}
+        self._watched = self._built([spec for spec in specs if isinstance(spec, SourceSpec)], killers)
+        self._workflows = {spec.name: spec for spec in specs if isinstance(spec, WorkflowSpec)}
+        self._in_force = entries, prices
+
+    def _read(self) -> None:
+        try:
+            self._written = read_watchlist(self._path, FORMATS)
+        except WatchlistError as error:
+            self._written, self.error = None, str(error)
+        else:
+            self.error, self.prices = None, self._written.prices
+
+    def _built(
+        self, specs: Sequence[SourceSpec], killer_specs: Mapping[str, KillerSpec]
+    ) -> Mapping[str, Watched]:
+        killers = killers_of(killer_specs)
         sources = (build_source(spec, self._hooks, specs[:place]) for place, spec in enumerate(specs))
         return {
-            spec.name: _watched(spec, source, self._watchlist, killers, self._on_detection)
+            spec.name: Watched(
+                source=source,
+                # One that is not in force is none: its sessions are observed.
+                killer=(killer := killers.get(spec.killer or "")),
+                on_detection=spec.on_detection or self._on_detection,
+                is_dry_run=isinstance(killer, DryRunKiller),
+                has_other_step=isinstance(killer, Escalating),
+                prices=self.prices,
+            )
             for spec, source in zip(specs, sources, strict=True)
         }
 
 
-def _watched(
-    source: SourceSpec,
-    read_by: CallSource,
-    watchlist: Watchlist,
-    killers: Mapping[str, Killer],
-    on_detection: OnDetection,
-) -> Watched:
-    spec = None if source.killer is None else watchlist.killers[source.killer]
-    return Watched(
-        source=read_by,
-        killer=None if source.killer is None else killers[source.killer],
-        on_detection=source.on_detection or on_detection,
-        is_dry_run=isinstance(spec, DryRunSpec),
-        has_other_step=spec is not None and spec.then is not None,
-        prices=watchlist.prices,
-    )
+def _entries(watchlist: Watchlist) -> Iterator[Entry]:
+    yield from (_entry(Kind.SOURCE, spec.name, spec) for spec in watchlist.sources)
+    yield from (_entry(Kind.KILLER, name, spec) for name, spec in watchlist.killers.items())
+    yield from (_entry(Kind.WORKFLOW, name, spec) for name, spec in watchlist.workflows.items())
+
+
+def _entry(kind: Kind, name: str, spec: Spec) -> Entry:
+    return Entry(kind=kind, name=name, spec=with_contents(spec))
 
 
 def _state(path: Path) -> tuple[int, ...] | None:

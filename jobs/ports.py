@@ -8,15 +8,17 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 import msgspec
 
 from jobs.alert.notice import Outlook
-from jobs.alert.outgoing import Notice, Outgoing, Queued
+from jobs.alert.outgoing import Outgoing, Queued
 from jobs.alert.pace import Pace
+from jobs.digest.digest import WeekRate
 from jobs.digest.figures import Figures
-from jobs.pinning.pin import Entry, Kind, Pin, Proposal
+from jobs.pinning.kind import Kind
+from jobs.pinning.pin import Entry, Pin, Proposal
 from jobs.thrash.call import Answer, LoggedCall, Usage
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection, ThrashPolicy
@@ -258,12 +260,16 @@ class Watch(Protocol):
 class WatchlistInForce(Watch, Protocol):
     """The watch list as it is written, and as it is in force: only what was approved is."""
 
-    def refresh(self) -> Notice | None:
-        """Read the file again if it changed; return what the chat must be told of it. Blocks; called in a thread."""
-        ...
+    error: str | None
+    """Why the file, as it was last read, cannot be used; None while it can."""
+    prices: Prices
+    """Those of the file, when it could last be used: they are in force without approval."""
 
     def written(self) -> Sequence[Entry] | None:
-        """Return what the file says, with digests of what it refers to, in its order; None while it is wrong. Blocks."""
+        """Read the file again if it changed, and return what it says in its order, with contents; None: see `error`.
+
+        Blocks; called in a thread.
+        """
         ...
 
     def enforce(self, entries: Sequence[Entry]) -> None:
@@ -419,8 +425,16 @@ class Verdicts(Protocol):
 class Pins(Protocol):
     """Every version of an entry that was approved."""
 
+    async def all(self) -> Sequence[Pin]:
+        """Return every row, oldest first."""
+        ...
+
+    async def newest(self) -> int:
+        """Return the id of the newest row, 0 if there is none."""
+        ...
+
     async def in_force(self) -> Sequence[Pin]:
-        """Return the newest pin of every entry that was not removed, in the order in which they were first approved."""
+        """Return the newest usable pin of every entry that was not removed, in the order in which they were first approved."""
         ...
 
     async def of(self, kind: Kind, name: str) -> Pin | None:
@@ -446,6 +460,7 @@ class GoodOutputs(Protocol):
     """The last good output of every workflow."""
 
     async def of(self, workflow: str) -> GoodOutput | None: ...
+    async def sha256_of(self, workflow: str) -> str | None: ...
     async def keep(self, output: GoodOutput) -> None:
         """Put it in the place of the workflow's last one."""
         ...
@@ -460,6 +475,10 @@ class SelfTests(Protocol):
         ...
 
 
+_SHORTEST_ABSENCE: Final = 60.0
+_BEATS_MISSED: Final = 3
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absence:
     """A length of time in which nobody watched, in epoch seconds."""
@@ -467,6 +486,13 @@ class Absence:
     id: int = 0
     since: float
     until: float
+
+
+def absence_of(before: float | None, now: float, every: float) -> Absence | None:
+    """Return the absence between two looks (`before` None: there was none yet) that should be `every` seconds apart."""
+    if before is None or now - before <= max(_SHORTEST_ABSENCE, _BEATS_MISSED * every):
+        return None
+    return Absence(since=before, until=now)
 
 
 class Absences(Protocol):
@@ -495,7 +521,11 @@ class Digests(Protocol):
     """Every digest; a week has at most one."""
 
     async def get(self, digest_id: int) -> Told | None: ...
-    async def newest_week(self) -> Told | None: ...
+    async def of_week(self, week: str) -> Told | None: ...
+    async def newest_week(self, now: float) -> Told | None:
+        """Return the digest of the latest week that has one and was over at `now`."""
+        ...
+
     async def add(self, told: Told) -> Told: ...
 
 
@@ -503,8 +533,20 @@ class RunCounts(Protocol):
     """What became of runs and checks: counted anew, or kept of weeks that are over."""
 
     async def between(self, since: float, until: float) -> Figures: ...
-    async def kept(self, weeks: Sequence[str]) -> Mapping[str, Figures]:
-        """Return the figures that are kept of these weeks, by week; of one without any there is no entry."""
+    async def first_at(self) -> float | None:
+        """Return when the first of the runs was heard of that can be counted."""
+        ...
+
+    async def rates(self) -> Sequence[WeekRate]:
+        """Return the rate of every week that figures are kept of, oldest first."""
+        ...
+
+    async def kept(self, first: str, last: str) -> Mapping[str, Figures]:
+        """Return the figures that are kept of the weeks from `first` to `last`, by week."""
+        ...
+
+    async def history(self, workflow: str, first: str, last: str) -> Mapping[str, Figures]:
+        """Return those of one workflow."""
         ...
 
     async def keep(self, week: str, figures: Figures) -> None: ...
@@ -544,6 +586,10 @@ class Stops(Protocol):
     async def in_state(self, state: StopState) -> Sequence[Stop]: ...
     async def intended_of(self, session_id: int) -> Stop | None: ...
     async def latest_of(self, session_ids: Sequence[int]) -> Sequence[Stop]: ...
+    async def held(self, since: float, until: float) -> Sequence[Stop]:
+        """Return the stops that put an incident to its end in a length of time, oldest first."""
+        ...
+
     async def add(self, stop: Stop) -> Stop: ...
     async def save(self, stop: Stop) -> None: ...
 
@@ -600,22 +646,22 @@ class RunTables(Protocol):
     @property
     def selftests(self) -> SelfTests: ...
     @property
+    def presence(self) -> Presence: ...
+    @property
     def outbox(self) -> Outbox: ...
 
 
-class Tables(RunTables, Protocol):
-    """All tables of one connection."""
+class DigestTables(Protocol):
+    """The tables that a digest is composed from."""
 
     @property
-    def cursors(self) -> Cursors: ...
+    def pins(self) -> Pins: ...
     @property
-    def sessions(self) -> Sessions: ...
+    def selftests(self) -> SelfTests: ...
     @property
     def incidents(self) -> Incidents: ...
     @property
     def stops(self) -> Stops: ...
-    @property
-    def chats(self) -> Chats: ...
     @property
     def presence(self) -> Presence: ...
     @property
@@ -624,6 +670,17 @@ class Tables(RunTables, Protocol):
     def digests(self) -> Digests: ...
     @property
     def counts(self) -> RunCounts: ...
+
+
+class Tables(RunTables, DigestTables, Protocol):
+    """All tables of one connection."""
+
+    @property
+    def cursors(self) -> Cursors: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    @property
+    def chats(self) -> Chats: ...
 
     async def delete_older_than(self, limit: float, most: int) -> int:
         """Delete what was over before `limit` (epoch seconds), of each table at most so many rows; return how many."""

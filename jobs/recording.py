@@ -14,6 +14,7 @@ from jobs.alert.run_news import Judgement, answer_of, closing, is_past, news, op
 from jobs.verification.history import CLOCK_SLACK, RecordedVerdict, Report, Run, Trigger, WorkflowState
 from jobs.verification.identity import is_about, is_missing, is_verified, names_of, run_of, slot_for
 from jobs.verification.spec import Names, WorkflowSpec
+from jobs.verification.trial import GoodOutput
 from jobs.verification.verdict import Artifact, Judged, Outcome, Past, Sighting, Verdict
 
 if TYPE_CHECKING:
@@ -79,9 +80,18 @@ async def open_case(
 
 
 async def record(
-    tables: "RunTables", case: Case, judged: Judged, *, now: float, took: float
+    tables: "RunTables",
+    case: Case,
+    judged: Judged,
+    *,
+    now: float,
+    took: float,
+    good: GoodOutput | None = None,
 ) -> RecordedVerdict:
-    """Write a verdict and all that follows from it; return it, or the one that made it needless meanwhile."""
+    """Write a verdict and all that follows from it; return it, or the one that made it needless meanwhile.
+
+    `good`: a copy of the output, to be kept.
+    """
     report, spec = case.report, case.spec
     output = await _as_known(tables.verdicts, spec.name, judged.artifact)
     run = await _known_run(tables, spec, report, case.slot, output)
@@ -93,6 +103,8 @@ async def record(
         return newest
     verdict = await tables.verdicts.add(_verdict(case, run, judged, now=now, took=took))
     await _tell(tables, report, newest, Judgement(run=run, verdict=verdict), now)
+    if good is not None:
+        await tables.good_outputs.keep(replace(good, run_id=run.id))
     return verdict
 
 

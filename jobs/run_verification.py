@@ -2,6 +2,7 @@
 
 import glob
 import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from typing import Final
@@ -10,11 +11,13 @@ import msgspec
 
 from jobs.alert.run_news import Judgement, refusal_of, retold
 from jobs.aside import Aside, OverdueError
-from jobs.ports import Clock, Judge, Outputs, RunTables, Store, Watch
+from jobs.keeping import good_output, to_be_kept
+from jobs.ports import Clock, Copier, Judge, Outputs, RunTables, Store, Watch
 from jobs.recording import MISSING, Case, conclude, open_case, record, shown_in, standing, with_slot
 from jobs.verification.history import Report, Run, Trigger, Waiting
 from jobs.verification.identity import names_of
 from jobs.verification.spec import WorkflowSpec
+from jobs.verification.trial import GoodOutput
 from jobs.verification.verdict import Check, CheckResult, Judged, Outcome, Passed, Sighting, Verdict
 
 _log = logging.getLogger(__name__)
@@ -34,13 +37,15 @@ class RunVerification:
     1. The oldest report is taken of those whose workflow nobody is busy with; one that a person waits for goes first.
     2. The output is looked for, and what is known of its run is read. Reported again, it needs no other verdict.
     3. The output is judged, in a thread, while no transaction is open. What does not come back has failed.
-    4. Verdict, run, alert and answer are committed, and with them the report is gone. A crash before repeats the judging.
+    4. A good output is read once more, to be kept for the self-test.
+    5. Verdict, run, alert and answer are committed, and with them the report is gone. A crash before repeats the judging.
     """
 
     store: Store
     watch: Watch
     outputs: Outputs
     judge: Judge
+    copier: Copier
     clock: Clock
     zone: tzinfo
     patience: float = _PATIENCE
@@ -167,10 +172,24 @@ class RunVerification:
         except OverdueError as overdue:
             return _unjudged(f"{overdue}")
 
+    async def _copied(self, case: Case, judged: Judged, began: float) -> GoodOutput | None:
+        artifact = await to_be_kept(self.store.reading, case.spec.name, judged)
+        if artifact is None:
+            return None
+        copying = self.aside(
+            f"the copying of {case.spec.name}", self.patience, lambda: self.copier.copy(artifact)
+        )
+        with suppress(OverdueError):
+            if (data := await copying) is not None:
+                as_of = began if case.as_of is None else case.as_of
+                return good_output(case.spec.name, case.names, artifact, data, judged_as_of=as_of)
+        return None
+
     async def _record(self, case: Case, judged: Judged, began: float) -> None:
         now = self.clock.now()
+        good = await self._copied(case, judged, began)
         async with self.store.transaction() as tables:
-            verdict = await record(tables, case, judged, now=now, took=now - began)
+            verdict = await record(tables, case, judged, now=now, took=now - began, good=good)
         failed = f" ({verdict.failed_check})" if verdict.failed_check else ""
         _log.info("run %d of %s: %s%s", verdict.run_id, verdict.workflow, verdict.outcome, failed)
 

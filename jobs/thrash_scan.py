@@ -10,7 +10,7 @@ from typing import Final
 
 from jobs.alert.reason import tellings
 from jobs.aside import Aside
-from jobs.ports import Clock, Stop, Store, Tables, Watch, Watched, outlook_of
+from jobs.ports import Clock, Stop, Store, Tables, Watch, Watched, absence_of, outlook_of
 from jobs.source_look import Known, Seen, SourceLook
 from jobs.starters import starter_of
 from jobs.thrash.assess import Action, Assessment, assess, end, is_silent
@@ -31,7 +31,7 @@ class ThrashScan:
     1. Of every source the new calls are read and taken in by the detector, session by session.
     2. Each session's streak advances, its incident opens, grows or ends, and a stop is intended when it is time.
     3. Cursors, sessions, incidents, intents and messages are committed together. `AgentStop` carries the intents out.
-    4. Incidents of sessions that have fallen silent end.
+    4. Incidents of sessions that have fallen silent end. That it has looked is noted, and how long nobody had before.
     """
 
     store: Store
@@ -161,10 +161,19 @@ class ThrashScan:
 
     async def _end_silent(self, now: float) -> None:
         async with self.store.transaction() as tables:
-            await tables.presence.note(now)
+            await self._note_presence(tables, now)
             for incident in (await tables.incidents.unclosed()).values():
                 if is_silent(incident, self.policy, now):
                     await self._save_incident(tables, incident, end(incident, Ended.QUIET, now), now)
+
+    async def _note_presence(self, tables: Tables, now: float) -> None:
+        last = await tables.presence.last()
+        if last is not None and now < last <= self.clock.now():
+            # Others have looked since this look began.
+            return
+        if absence := absence_of(last, now, self.policy.every):
+            await tables.absences.add(absence)
+        await tables.presence.note(now)
 
 
 async def _taken_in(

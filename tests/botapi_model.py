@@ -24,6 +24,7 @@ SECOND_POLLER = (
 TEXT_BUTTON = "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard"
 WEBHOOK_ACTIVE = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first"
 UPGRADED = "group chat was upgraded to a supergroup chat"
+PNG = b"\x89PNG\r\n\x1a\n"
 BUTTON_LOOKS = {"text", "style", "icon_custom_emoji_id"}
 BOT_COMMAND = re.compile(r"(?<![\w/<>])/[A-Za-z0-9_]{1,64}(?:@\w{3,32})?(?![\w/<>])")
 
@@ -74,17 +75,21 @@ class Message:
     buttons: list[list[Json]] = field(default_factory=list)
     silent: bool = False
     edits: int = 0
+    photo: bytes = b""
+    """Of one with a picture, whose `text` is its caption."""
 
     def as_json(self) -> Json:
         always = {"message_id": self.id, "from": self.sender, "chat": chat_json(self.chat), "date": self.date}
+        text, entities = ("caption", "caption_entities") if self.photo else ("text", "entities")
         optional: Json = {
-            "entities": self.entities,
+            "photo": photo_sizes(self.photo) if self.photo else None,
+            entities: self.entities,
             "message_thread_id": self.thread,
             "is_topic_message": self.thread is not None,
             "reply_markup": {"inline_keyboard": self.buttons} if self.buttons else None,
             "edit_date": self.date if self.edits else None,
         }
-        return always | {"text": self.text} | {name: value for name, value in optional.items() if value}
+        return always | {text: self.text} | {name: value for name, value in optional.items() if value}
 
 
 def now() -> int:
@@ -102,6 +107,17 @@ def chat_json(chat: int) -> Json:
     if chat > -(10**12):
         return {"id": chat, "type": "group", "title": f"Group {chat}"}
     return {"id": chat, "type": "supergroup", "title": f"Group {chat}", "is_forum": True}
+
+
+def photo_sizes(photo: bytes) -> list[Json]:
+    width, height = dimensions(photo)
+    known = {"file_id": "photo", "file_unique_id": "photo", "file_size": len(photo)}
+    return [known | {"width": width, "height": height}]
+
+
+def dimensions(photo: bytes) -> tuple[int, int]:
+    """Width and height of a PNG."""
+    return int.from_bytes(photo[16:20]), int.from_bytes(photo[20:24])
 
 
 def utf16_length(text: str) -> int:
@@ -127,6 +143,26 @@ def read_text(params: Json, *, too_long: str) -> tuple[str, list[Json]]:
     if utf16_length(text) > 4096:
         raise bad_request(too_long)
     return text, entities
+
+
+def read_photo(params: Json) -> bytes:
+    """A PNG, within the limits of a photo."""
+    photo = params.get("photo")
+    if not isinstance(photo, bytes):
+        raise bad_request("there is no photo in the request")
+    if not photo.startswith(PNG):
+        raise bad_request("IMAGE_PROCESS_FAILED")
+    sides = dimensions(photo)
+    if sum(sides) > 10_000 or max(sides) > 20 * min(sides):
+        raise bad_request("PHOTO_INVALID_DIMENSIONS")
+    return photo
+
+
+def read_caption(params: Json) -> str:
+    caption: str = params.get("caption", "")
+    if utf16_length(caption) > 1024:
+        raise bad_request("message caption is too long")
+    return caption
 
 
 def check_entity(text: str, start: int, end: int) -> None:
@@ -156,12 +192,28 @@ def commands_key(params: Json) -> str:
     return json.dumps([scope, params.get("language_code", "")], sort_keys=True)
 
 
+class Upload(bytes):
+    """A file of a request."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
 async def read_params(request: web.Request) -> Json:
-    """Parameters of the query, and of a body that is a form of either kind or JSON. Files are left out."""
+    """Parameters of the query, and of a body that is a form of either kind or JSON; files in place of their names."""
     if request.content_type == "application/json":
         return {**request.query, **await request.json()}
     sent = {**request.query, **await request.post()}
-    return {name: decode(name, value) for name, value in sent.items() if isinstance(value, str)}
+    files = {
+        f"attach://{name}": Upload(value.file.read())
+        for name, value in sent.items()
+        if isinstance(value, web.FileField)
+    }
+    return {
+        name: files.get(value) or decode(name, value)
+        for name, value in sent.items()
+        if isinstance(value, str)
+    }
 
 
 def decode(name: str, value: str) -> Any:

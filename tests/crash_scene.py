@@ -20,6 +20,7 @@ from jobs.thrash.session import Session
 from jobs.thrash.streak import Streak
 from tests.botapi import GROUP, USER, BotApi, Message
 from tests.crashing import Crash
+from tests.pinned import pinned
 from tests.stage import PATIENCE, PROCESS_KILLER, SOURCE, Stage, ending_of
 
 NONCE = "one-time"
@@ -104,6 +105,7 @@ def said_in(stage: Stage, chat: int) -> list[Message]:
 async def known(stage: Stage, name: str = "busy") -> Scene:
     """Have an agent that the bot has seen."""
     stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=10))
+    await pinned(stage.folder)
     agent = await stage.agent(name, "busy")
     now = time.time()  # noqa: TID251 - as the bot would have noted it
     seen = Session(

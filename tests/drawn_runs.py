@@ -79,5 +79,7 @@ verdicts = st.builds(
     judged=judgements,
     at=times,
     took=times,
+    ran_at=times,
+    checks=names,
     as_of=times | st.none(),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from jobs.alert.outgoing import Mode, Notice, Queued
+from jobs.alert.outgoing import Mode, Queued
 from jobs.ports import (
     Batch,
     CallSource,
@@ -169,17 +169,12 @@ class FixedWatch(Watch):
 
     watched: list[Watched] = field(default_factory=list)
     specs: list[WorkflowSpec] = field(default_factory=list)
-    notices: deque[Notice] = field(default_factory=deque)
-    """What reading it again has to say, look by look."""
 
     def sources(self) -> Mapping[str, Watched]:
         return {watched.source.name: watched for watched in self.watched}
 
     def workflows(self) -> Mapping[str, WorkflowSpec]:
         return {spec.name: spec for spec in self.specs}
-
-    def refresh(self) -> Notice | None:
-        return self.notices.popleft() if self.notices else None
 
 
 def _set(event: asyncio.Event) -> asyncio.Event:

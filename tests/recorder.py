@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from jobs.artifacts.copying import FileCopier
 from jobs.artifacts.find import FoundOutputs
 from jobs.killers.living import LivingProcesses
 from jobs.ports import Judge
@@ -81,6 +82,7 @@ async def as_bot(folder: str, spec: WorkflowSpec, times: int) -> None:
             watch=FixedWatch(specs=[spec]),
             outputs=FoundOutputs(),
             judge=FailingJudge(),
+            copier=FileCopier(),
             clock=HandClock(),
             zone=UTC,
         )

@@ -26,6 +26,7 @@ from aiogram.exceptions import (
 from aiogram.types import (
     BotCommand,
     BotCommandScopeChat,
+    BufferedInputFile,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
     MessageEntity,
@@ -35,6 +36,7 @@ from aiogram.types import (
 from aiogram.utils.formatting import Bold, Text
 
 from tests.botapi import GROUP, TOKEN, USER, BotApi, FloodLimits
+from tests.botapi_model import PNG
 from tests.ugly_updates import ugly
 
 # One loop and one client session for the file: aiogram takes a quarter of a second to close a session.
@@ -128,6 +130,22 @@ async def test_any_kind_of_request_is_understood(api: BotApi) -> None:
                 assert (await answer.json())["ok"]
     assert [call.params for call in api.journal] == [wanted] * 4
     assert [message.text for message in api.messages] == ["17"] * 4
+
+
+async def test_a_photo_arrives_with_its_caption(api: BotApi, bot: Bot) -> None:
+    """As a file of the form; what is no picture, or one out of all proportion, is refused, and its text cannot be edited."""
+    picture, tall = (PNG + bytes(8) + side.to_bytes(4) + bytes([0, 0, 1, 0]) for side in (256, 1))
+    sent = await bot.send_photo(USER, BufferedInputFile(picture, "p.png"), caption="below")
+    [message] = api.messages
+    assert (message.photo, message.text, message.id) == (picture, "below", sent.message_id)
+    assert sent.photo
+    assert (sent.caption, sent.photo[0].width, sent.photo[0].height) == ("below", 256, 256)
+    for wrong, why in ((b"GIF89a", "IMAGE_PROCESS_FAILED"), (tall, "PHOTO_INVALID_DIMENSIONS")):
+        assert why in str(await refusal(bot.send_photo(USER, BufferedInputFile(wrong, "p.png"))))
+    photo = BufferedInputFile(picture, "p.png")
+    assert "too long" in str(await refusal(bot.send_photo(USER, photo, caption="x" * 1025)))
+    assert "no photo" in str(await refusal(bot.send_photo(USER, "https://x.example/p.png")))
+    assert "no text" in str(await refusal(sent.edit_text("other")))
 
 
 async def test_the_journal_lists_every_call_in_order_of_time(api: BotApi, bot: Bot) -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.botapi import GROUP, USER
 from tests.crash_scene import Database, Person, commanded, known, pressed, said_in
 from tests.crashing import Crash
+from tests.pinned import pinned
 from tests.stage import PATIENCE, PROCESS_KILLER, SOURCE, Stage, ending_of
 from tests.ugly_updates import ugly
 
@@ -166,6 +167,7 @@ async def test_of_a_question_that_was_repeated_the_newer_one_counts(stage: Stage
 async def test_a_batch_survives_a_crash(stage: Stage, crash: Crash) -> None:
     """Thirty commands that came at once, and one update that nobody can read: each is answered once, in order."""
     stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=10))
+    await pinned(stage.folder)
     names = [f"nobody-{number}." for number in range(30)]
     for name in names[:15]:
         stage.api.say(f"/agent {name}")

@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests.botapi import GROUP, TOKEN, USER, BotApi
+from tests.pinned import pinned
 from tests.stage import LAST_WORDS, PATIENCE, PROCESS_KILLER, SOURCE, Stage, ending_of, said_by
 
 TOPIC = 17
@@ -46,6 +47,7 @@ async def test_a_person_stops_an_agent(stage: Stage) -> None:
 async def test_three_scans_stop_an_agent_once(stage: Stage) -> None:
     """Nobody presses: the stuck agent ends, the healthy one lives; a restart repeats nothing and forgets nothing."""
     stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=10))
+    await pinned(stage.folder)
     stuck, busy = await stage.agent("stuck", "stuck"), await stage.agent("busy", "busy")
     bot = await stage.bot()
     alert = await stage.shown("stuck", "at 3 it is stopped")
@@ -80,6 +82,7 @@ async def test_a_stop_that_was_cut_short_is_finished(
 ) -> None:
     """A bot that ends while it waits for an agent to go finishes that stop when it starts, and reports it."""
     stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=300))
+    await pinned(stage.folder)
     stuck = await stage.agent("stuck", "stuck", "ignores-sigterm")
     bot = await stage.bot(THRASH__KILL_AFTER="1")
     alert = await stage.shown("stuck is being stopped")
@@ -90,6 +93,7 @@ async def test_a_stop_that_was_cut_short_is_finished(
     assert await bot.exit_code(LAST_WORDS) == exit_code
     assert stuck.returncode is None
     stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=0.5))
+    await pinned(stage.folder)
     bot = await stage.bot(THRASH__KILL_AFTER="1")
     assert await ending_of(stuck) == -signal.SIGKILL
     report = await stage.shown(f"process {stuck.pid} has exited, after SIGKILL")
@@ -104,6 +108,7 @@ async def test_a_stop_that_does_not_hold_is_escalated_once(stage: Stage) -> None
     command = 'kind = "command"\nargv = ["true"]\nthen = "harder"\n'
     killers = "[killers.stopper]\n", command, PROCESS_KILLER.format(name="harder", grace=10)
     stage.watch(SOURCE, *killers)
+    await pinned(stage.folder)
     stuck = await stage.agent("stuck", "stuck")
     bot = await stage.bot(THRASH__KILL_AFTER="1")
     first = await stage.shown("Stopped: stuck", "exit code 0")
@@ -113,6 +118,24 @@ async def test_a_stop_that_does_not_hold_is_escalated_once(stage: Stage) -> None
     alert = await stage.shown("stuck was stopped")
     assert stage.api.messages == [alert, first, warning, second]
     assert {message.reply_to for message in (first, warning, second)} == {alert.id}
+    assert await bot.terminate() == 0
+
+
+async def test_an_edited_watch_list_counts_once_it_is_approved(stage: Stage) -> None:
+    """The killer that somebody has disarmed in the file stops the agent all the same, until a person agrees."""
+    disarmed = '[killers.stopper]\nkind = "dry_run"\n'
+    stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=10))
+    bot = await stage.bot(THRASH__KILL_AFTER="1")
+    await stage.shown("Pinned as they were found: 2 entries")
+    stage.watch(SOURCE, disarmed)
+    asked = await stage.shown("The file differs: killer stopper", "looser")
+    stuck = await stage.agent("stuck", "stuck")
+    assert await ending_of(stuck) == -signal.SIGTERM
+    stage.api.press(asked, "Approve")
+    await stage.shown(f"Approved: killer stopper by user {USER}")
+    other = await stage.agent("other", "stuck")
+    await stage.shown("other", "dry run")
+    assert other.returncode is None
     assert await bot.terminate() == 0
 
 
@@ -148,6 +171,7 @@ async def test_a_chat_in_trouble_keeps_nobody_from_guarding(
 ) -> None:
     """An agent is stopped while Telegram cannot be talked to; all is told once it can."""
     stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=10))
+    await pinned(stage.folder)
     async with trouble(stage.api):
         bot = await stage.bot(THRASH__KILL_AFTER="1")
         await bot.has_logged(logged)

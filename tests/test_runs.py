@@ -7,6 +7,7 @@ import sys
 
 from tests.botapi import GROUP
 from tests.crash_scene import Database, said_in
+from tests.pinned import pinned
 from tests.stage import PATIENCE, Stage
 
 WORKFLOW = """
@@ -39,6 +40,7 @@ async def verify(stage: Stage, *arguments: str) -> tuple[int, str]:
 async def watching(stage: Stage) -> Database:
     """Start a bot, and wait until it knows the workflow."""
     stage.watch(WORKFLOW)
+    await pinned(stage.folder)
     await stage.bot()
     database = Database(stage)
     async with asyncio.timeout(PATIENCE):

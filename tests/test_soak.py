@@ -27,7 +27,9 @@ from aiogram.utils.backoff import BackoffConfig
 
 from bot import notifier
 from bot.clock import SystemClock
+from bot.drawing import Drawing
 from bot.notifier import TelegramNotifier
+from bot.picturing import Picturing
 from bot.session import TelegramSession
 from jobs import schedule
 from jobs.alert.notice import JobFailedNotice
@@ -195,9 +197,11 @@ class Soak:
         """The bot's delivery from a start to an end."""
         clock = SystemClock()
         async with open_database(self.folder) as store:
+            zone = ZoneInfo("UTC")
+            picturing = Picturing(bot=self.bot, draw=Drawing(data_dir=self.folder).png, zone=zone)
             delivery = AlertDelivery(
                 store=store,
-                notifier=TelegramNotifier(bot=self.bot, clock=clock, zone=ZoneInfo("UTC")),
+                notifier=TelegramNotifier(bot=self.bot, clock=clock, zone=zone, picturing=picturing),
                 clock=clock,
                 home=f"{self.chats[0]}",
                 pace=self.pace,

@@ -264,6 +264,11 @@ WRONG_KILLERS = [
         "killers.cli.arg: unknown key (did you mean argv?); known: argv, kind, then, timeout",
     ),
     (CLI + '"a\\nb" = 1', "killers.cli.'a\\nb': unknown key; known: argv, kind, then, timeout"),
+    (CLI + "files = {}", "killers.cli.files: unknown key; known: argv, kind, then, timeout"),
+    (
+        SIGNAL + "files = {}",
+        "killers.signal.files: unknown key (did you mean pid_file?); known: grace, kind, match, pid_file, then",
+    ),
     (CLI, "killers.cli.argv: missing"),
     (CLI + 'argv = "stop"', "killers.cli.argv: expected array, got str"),
     (CLI + "argv = [1]", "killers.cli.argv[0]: expected str, got int"),

@@ -232,6 +232,8 @@ WRONG_LINES = [
     ("unchanged = 1", "w.unchanged: expected bool, got int"),
     ("command = { argv = [] }", "w.command.argv: must not be empty"),
     ("command = {}", "w.command.argv: missing"),
+    ("schema_text = '{}'", "w.schema_text: unknown key (did you mean schema?); known: "),
+    ("command = { files = {} }", "w.command.files: unknown key"),
     ("command = { folder = '/' }", "w.command.folder: unknown key; known: argv, exit, timeout"),
     ("command = { argv = ['{path}'] }", "w.command.argv[0]: must not hold a placeholder"),
     ("command = { argv = ['x', '{p}'] }", f"w.command.argv[1]: unknown placeholder; known: {KNOWN_IN_ARGV}"),

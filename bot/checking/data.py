@@ -113,13 +113,21 @@ def _check_privacy(folder: Path) -> Iterator[Finding]:
         )
 
 
-def _check_database(path: Path, *, is_running: bool) -> Finding:
+def read_only(path: Path, *, is_running: bool) -> str | None:
+    """Return the URI by which SQLite reads a database and changes nothing; None: it was not closed in order."""
     if _size(path, "-wal") and not is_running:
-        return fine(_DATABASE, "was not closed in order; the next start brings it up to date and checks it")
+        return None
     # Where no bot writes, nothing can change the file meanwhile, and SQLite need not put files beside it.
     how = "mode=ro" if is_running and _size(path, "-shm") else "mode=ro&immutable=1"
+    return f"{path.as_uri()}?{how}"
+
+
+def _check_database(path: Path, *, is_running: bool) -> Finding:
+    uri = read_only(path, is_running=is_running)
+    if uri is None:
+        return fine(_DATABASE, "was not closed in order; the next start brings it up to date and checks it")
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?{how}", uri=True)) as database:
+        with closing(sqlite3.connect(uri, uri=True)) as database:
             flaw = database.execute("PRAGMA quick_check(1)").fetchone()[0]
             schema = database.execute("PRAGMA user_version").fetchone()[0]
     except sqlite3.DatabaseError as failure:
@@ -130,7 +138,7 @@ def _check_database(path: Path, *, is_running: bool) -> Finding:
     if flaw != "ok":
         restore = "put a backup in its place; else `loopwarden run` sets it aside and begins a new one"
         return error(_DATABASE, f"damaged: {foreign(flaw)}", restore)
-    if schema > (known := _schemas()):
+    if schema > (known := schemas_known()):
         says = f"is of a newer release (schema {schema}, this one knows {known})"
         return error(_DATABASE, says, "update Loopwarden")
     return fine(_DATABASE, "sound")
@@ -143,6 +151,7 @@ def _size(path: Path, suffix: str) -> int:
         return 0
 
 
-def _schemas() -> int:
+def schemas_known() -> int:
+    """Return which schema a database of this release has."""
     scripts = resources.files("jobs.store").joinpath("migrations").iterdir()
     return sum(script.name.endswith(".sql") for script in scripts)

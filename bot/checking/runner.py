@@ -21,6 +21,7 @@ from bot.checking.connection import check_polling, check_token, server_time
 from bot.checking.data import check_data, is_held
 from bot.checking.finding import Finding, error, warning
 from bot.checking.killers import check_killer
+from bot.checking.pins import check_pins, in_order_of_approval
 from bot.checking.port import check_port
 from bot.checking.report import Report
 from bot.checking.watched import check_overlaps, check_source, read_for_check
@@ -28,6 +29,7 @@ from bot.checking.workflows import check_workflow
 from bot.clock import SystemClock
 from bot.hook import FOLDER as HOOKS
 from bot.session import session_for
+from bot.watching import WatchlistFile
 from jobs.ports import Clock
 
 LISTEN: Final = 5
@@ -80,11 +82,16 @@ def _on_this_machine(settings: LenientSettings, now: float) -> Iterator[Finding]
     for source in watchlist.sources:
         hooks = str(folder / HOOKS) if folder else None
         yield from check_source(source, watchlist, settings.thrash.on_detection, now, zone, hooks=hooks)
-    yield from check_overlaps(watchlist)
+    yield from check_overlaps(
+        in_order_of_approval(folder, watchlist.sources) if folder else watchlist.sources
+    )
     for name, killer in watchlist.killers.items():
         yield from check_killer(name, killer, now)
     for workflow in watchlist.workflows.values():
         yield from check_workflow(workflow, now, zone)
+    if folder and path:
+        on_detection = settings.thrash.on_detection
+        yield from check_pins(folder, WatchlistFile(path, on_detection), on_detection, now)
 
 
 async def _in_telegram(

@@ -1,6 +1,6 @@
 """The watch list and its sources: what is in the logs now, seen as the scan would see it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -61,9 +61,8 @@ def check_source(
     yield _stopping(subject, spec, watchlist, seen, spec.on_detection or on_detection)
 
 
-def check_overlaps(watchlist: Watchlist) -> Iterator[Finding]:
-    """Name each two entries that find the same files."""
-    specs = watchlist.sources
+def check_overlaps(specs: Sequence[SourceSpec]) -> Iterator[Finding]:
+    """Name each two entries that find the same files; the first one reads them."""
     for place, spec in enumerate(specs):
         files = find_files(spec.path, [])
         for other in specs[:place]:

@@ -5,6 +5,7 @@ from aiogram.filters import Command, CommandStart
 from aiogram.types import Message
 
 from bot.desk import LISTED, Desk
+from bot.differing import find_differing
 from bot.views import status as view
 from bot.views.status import SourceStatus, Status
 from jobs.thrash.incident import IncidentStatus
@@ -48,6 +49,7 @@ async def _status(desk: Desk, now: float) -> Status:
         other_jobs=runs,
         sources=await _sources(desk, now),
         watchlist_error=desk.watch.error,
+        differing=await find_differing(desk.reading),
         open_incidents=sum(not found.is_being_stopped for found in unclosed.values()),
         unstopped=sum(found.status in unstopped for found in unclosed.values()),
         waiting=outbox.waiting,

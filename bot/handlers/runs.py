@@ -8,16 +8,20 @@ from aiogram.types import CallbackQuery, Message
 
 from bot.callbacks import ChoiceButton, HistoryButton, RunButton, RunVerb, Turn
 from bot.desk import Desk, waiting
+from bot.differing import find_differing
 from bot.views import history as pages
 from bot.views import run as view
 from bot.views import workflow as workflow_view
+from bot.views.differing import Differing
 from bot.views.history import Page
 from bot.views.screen import Screen
 from bot.views.workflow import Standing
+from jobs.pinning.kind import Kind
 from jobs.recording import last_run_at
 from jobs.verification.history import RecordedVerdict, WorkflowState
 from jobs.verification.slots import next_expected
 from jobs.verification.spec import WorkflowSpec
+from jobs.verification.trial import SelfTest
 
 _SHOWN: Final = 10
 _LONGEST_ID: Final = 18
@@ -49,6 +53,8 @@ async def verify(message: Message, command: CommandObject, desk: Desk) -> None:
         await desk.answer(message, workflow_view.which(command.command, known))
     elif await desk.verification.ask(name, waiting(message)):
         await desk.answer(message, view.checking(name))
+    elif found := (await _differing(desk)).get(name):
+        await desk.answer(message, workflow_view.not_in_force(found))
     else:
         await desk.answer(message, workflow_view.unknown(name, known))
 
@@ -95,19 +101,42 @@ async def _run(desk: Desk, run_id: int) -> Screen | None:
 async def workflows(message: Message, desk: Desk) -> None:
     now = desk.clock.now()
     states = await desk.reading.workflows.all()
-    latest = await desk.reading.verdicts.latest_of_each()
+    latest, tests = await desk.reading.verdicts.latest_of_each(), await desk.reading.selftests.latest()
+    differing = await _differing(desk)
     standings = [
-        await _standing(desk, spec, states.get(name), latest.get(name), now)
+        await _standing(
+            desk,
+            spec,
+            states.get(name),
+            latest.get(name),
+            now,
+            differing=differing.pop(name, None),
+            selftest=tests.get(name),
+        )
         for name, spec in desk.watch.workflows().items()
     ]
-    await desk.answer(message, workflow_view.workflow_list(standings, now, desk.zone))
+    shown = workflow_view.workflow_list(standings, now, desk.zone, tuple(differing.values()))
+    await desk.answer(message, shown)
+
+
+async def _differing(desk: Desk) -> dict[str, Differing]:
+    found = await find_differing(desk.reading)
+    return {each.proposal.name: each for each in found if each.proposal.kind is Kind.WORKFLOW}
 
 
 async def _standing(
-    desk: Desk, spec: WorkflowSpec, state: WorkflowState | None, last: RecordedVerdict | None, now: float
+    desk: Desk,
+    spec: WorkflowSpec,
+    state: WorkflowState | None,
+    last: RecordedVerdict | None,
+    now: float,
+    *,
+    differing: Differing | None,
+    selftest: SelfTest | None,
 ) -> Standing:
     last_at = now if state is None else await last_run_at(desk.reading, state, now)
-    return Standing(name=spec.name, state=state, last=last, due=next_expected(spec, last_at, now, desk.zone))
+    due = next_expected(spec, last_at, now, desk.zone)
+    return Standing(name=spec.name, state=state, last=last, due=due, differing=differing, selftest=selftest)
 
 
 # ── the history ───────────────────────────────────────────────────────────────────────────────────

@@ -5,23 +5,27 @@ from zoneinfo import ZoneInfo
 
 from aiogram.utils.formatting import Bold, Code, Text
 
-from bot.views import incident, run, stop, workflow
+from bot.views import digest, incident, pin, run, selftest, stop, workflow
 from bot.views.cleaning import clean
 from bot.views.measure import moment, span
 from bot.views.screen import Screen, lines, screen
+from jobs.alert.digest_notice import DigestNotice
 from jobs.alert.notice import (
     AnyNotice,
     AskNotice,
     BackNotice,
     IncidentNotice,
     JobFailedNotice,
+    PricesNotice,
     StillRunningNotice,
     StopNotice,
     StorageNotice,
     UndeliveredNotice,
     WatchlistNotice,
 )
+from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, ProposalNotice
 from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
+from jobs.alert.selftest_notice import SelftestNotice
 
 _INCIDENTS_SHOWN: Final = 10
 
@@ -39,6 +43,8 @@ def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: C9
             return stop.still_running(notice, now, zone)
         case WatchlistNotice():
             return _watchlist(notice)
+        case PricesNotice():
+            return screen(Text("📋 The changed prices are in force."))
         case StorageNotice():
             return _storage(notice)
         case BackNotice():
@@ -53,16 +59,26 @@ def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: C9
             return workflow.unverified(notice)
         case VerifiedNotice():
             return run.verified(notice, now, zone)
+        case SelftestNotice():
+            return selftest.survived(notice)
+        case FirstUseNotice():
+            return pin.first_use(notice)
+        case ProposalNotice():
+            return pin.proposal(notice, now, zone)
+        case AlteredNotice():
+            return pin.altered(notice)
+        case DigestNotice():
+            return digest.page(notice.digest, notice.body, 1, zone)
         case _:
             assert_never(notice)
 
 
 def _watchlist(notice: WatchlistNotice) -> Screen:
     if notice.error is None:
-        return screen(Text("📋 The changed watch list is in force."))
+        return screen(Text("📋 The watch list can be used again."))
     return screen(
         lines(
-            Bold("⚠️ The watch list is wrong; the last good one stays in force"),
+            Bold("⚠️ The watch list cannot be used; what was approved stays in force"),
             Code(clean(notice.error, 600)),
         )
     )

@@ -10,6 +10,7 @@ from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.commands import COMMANDS
 from bot.views.cleaning import clean
+from bot.views.differing import Differing, differing_lines
 from bot.views.measure import amount, moment, plural, span
 from bot.views.screen import Screen, lines, screen
 from bot.views.text import name
@@ -17,6 +18,7 @@ from jobs.schedule import Runs
 
 _PROBLEM_LIMIT: Final = 200
 _PROBLEMS_SHOWN: Final = 3
+_DIFFERING_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class Status:
     other_jobs: Mapping[str, Runs]
     sources: Sequence[SourceStatus]
     watchlist_error: str | None
+    differing: Sequence[Differing]
+    """Entries of which the watch list says what is not in force."""
     open_incidents: int
     unstopped: int
     """Open incidents whose agent could not be stopped."""
@@ -123,6 +127,7 @@ def status(state: Status, now: float, zone: ZoneInfo) -> Screen:
             *(_failing(job, runs) for job, runs in state.other_jobs.items() if runs.failures),
             None if state.not_polling is None else Text("⚠️ ", clean(state.not_polling, _PROBLEM_LIMIT)),
             *_watchlist(state),
+            *differing_lines(state.differing, _DIFFERING_SHOWN),
             *(part for source in state.sources for part in _source(source)),
             f"🚨 Agents that could not be stopped: {state.unstopped}, see /incidents"
             if state.unstopped
@@ -147,7 +152,8 @@ def _light(state: Status) -> str:
     is_bad = any(runs.failures for runs in (state.scan, *state.other_jobs.values())) or state.unstopped
     is_deaf = state.not_polling or state.set_aside
     is_told_wrong = state.watchlist_error or any(source.problems for source in state.sources)
-    has_problems = is_deaf or is_told_wrong or state.parked or state.lost_chats
+    is_asked = any(found.is_open for found in state.differing)
+    has_problems = is_deaf or is_told_wrong or is_asked or state.parked or state.lost_chats
     return "🔴 " if is_bad else "🟡 " if has_problems else "🟢 "
 
 
@@ -170,7 +176,10 @@ def _watchlist(state: Status) -> list[Text]:
     if state.watchlist_error is None:
         return []
     return [
-        Text("The watch list is wrong, the last good one in force: ", Code(clean(state.watchlist_error, 300)))
+        Text(
+            "The watch list cannot be used, what was approved is in force: ",
+            Code(clean(state.watchlist_error, 300)),
+        )
     ]
 
 

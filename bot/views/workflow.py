@@ -9,16 +9,19 @@ from zoneinfo import ZoneInfo
 from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.views.cleaning import clean
+from bot.views.differing import Differing, differing_lines
 from bot.views.measure import moment
 from bot.views.run import summary
 from bot.views.screen import Screen, lines, screen
 from bot.views.text import name
 from jobs.alert.run_notice import UnverifiedNotice
 from jobs.verification.history import RecordedVerdict, WorkflowState
+from jobs.verification.trial import SelfTest
 from jobs.verification.verdict import Outcome
 
 _SHOWN: Final = 25
 _NAMED: Final = 20
+_NEW_SHOWN: Final = 5
 _NONE: Final = "The watch list has no workflows."
 
 
@@ -33,11 +36,17 @@ class Standing:
     """What counts for its newest run."""
     due: float | None
     """When its next run is, or was."""
+    differing: Differing | None = None
+    """What the watch list says of it that is not in force."""
+    selftest: SelfTest | None = None
+    """The newest one."""
 
 
-def workflow_list(standings: Sequence[Standing], now: float, zone: ZoneInfo) -> Screen:
-    """Render how every workflow stands: those first that did not deliver."""
-    if not standings:
+def workflow_list(
+    standings: Sequence[Standing], now: float, zone: ZoneInfo, new: Sequence[Differing] = ()
+) -> Screen:
+    """Render how every workflow stands: those first that did not deliver; last those that are not in force yet."""
+    if not standings and not new:
         return screen(Text(_NONE))
     ordered = sorted(standings, key=lambda standing: not _is_bad(standing))
     more = len(ordered) - _SHOWN
@@ -46,6 +55,7 @@ def workflow_list(standings: Sequence[Standing], now: float, zone: ZoneInfo) -> 
             Bold("Workflows"),
             *(_standing(standing, now, zone) for standing in ordered[:_SHOWN]),
             f"… and {more} more" if more > 0 else None,
+            *differing_lines(new, _NEW_SHOWN),
             "/verify NAME checks one now, /history NAME shows its runs.",
         )
     )
@@ -67,6 +77,11 @@ def which(command: str, known: Collection[str]) -> Screen:
     if not known:
         return screen(Text(_NONE))
     return screen(Text(f"Which one? /{command} NAME: ", _named(known)))
+
+
+def not_in_force(found: Differing) -> Screen:
+    """Say that a workflow cannot be verified, as nobody has approved it."""
+    return screen(lines(*differing_lines([found], 1)))
 
 
 def unwatched(workflow: str) -> Screen:
@@ -98,11 +113,13 @@ def _not_yet(workflow: str) -> Text:
 def _standing(standing: Standing, now: float, zone: ZoneInfo) -> Text:
     state = standing.state
     silenced = state.silenced_until if state else None
-    facts = [fact for fact in (*_facts(standing, now, zone), _next(standing.due, now, zone)) if fact]
+    known = (*_facts(standing, now, zone), _next(standing.due, now, zone), _tested(standing.selftest))
+    facts = [fact for fact in known if fact]
     return lines(
         _head(standing),
         f"    {', '.join(facts)}" if facts else None,
         f"    🔕 silenced until {moment(silenced, now, zone)}" if silenced and silenced > now else None,
+        f"    📌 {standing.differing.words}" if standing.differing else None,
     )
 
 
@@ -130,6 +147,14 @@ def _next(due: float | None, now: float, zone: ZoneInfo) -> str | None:
     if due is None:
         return None
     return f"{'next' if due > now else 'due since'} {moment(due, now, zone)}"
+
+
+def _tested(test: SelfTest | None) -> str | None:
+    if test is None:
+        return None
+    result = test.result
+    warning = "⚠️ " if result.survivors or result.trouble else ""
+    return f"{warning}self-test {result.detected} of {result.total}"
 
 
 def _named(known: Collection[str]) -> Text:

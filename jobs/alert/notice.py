@@ -2,8 +2,11 @@
 
 import msgspec
 
+from jobs.alert.digest_notice import DigestNotice
 from jobs.alert.outgoing import Notice
+from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, ProposalNotice
 from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
+from jobs.alert.selftest_notice import SelftestNotice
 from jobs.thrash.incident import Incident
 from jobs.thrash.policy import OnDetection
 
@@ -88,9 +91,13 @@ class StillRunningNotice(Notice, frozen=True, kw_only=True):
 
 
 class WatchlistNotice(Notice, frozen=True, kw_only=True):
-    """The watch list was re-read: `error` says why it was refused, None that it is in force."""
+    """The watch list's file cannot be used (`error` says why), or can be again."""
 
     error: str | None
+
+
+class PricesNotice(Notice, frozen=True, kw_only=True):
+    """The watch list's prices have changed, and are in force."""
 
 
 class StorageNotice(Notice, frozen=True, kw_only=True):
@@ -130,6 +137,7 @@ AnyNotice = (
     | StopNotice
     | StillRunningNotice
     | WatchlistNotice
+    | PricesNotice
     | StorageNotice
     | BackNotice
     | JobFailedNotice
@@ -137,4 +145,9 @@ AnyNotice = (
     | RunNotice
     | UnverifiedNotice
     | VerifiedNotice
+    | SelftestNotice
+    | FirstUseNotice
+    | ProposalNotice
+    | AlteredNotice
+    | DigestNotice
 )

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,7 +21,8 @@ from jobs.verification.verdict import Artifact, CheckResult, Judged, Past
 from jobs.verification.wording import number
 
 # -P: never a module from the folder it is run in, which may be the agents'.
-_ARGV: Final = (sys.executable, "-P", "-m", "jobs.artifacts.child")
+MODULE: Final = (sys.executable, "-P", "-m")
+_ARGV: Final = (*MODULE, "jobs.artifacts.child")
 _OWN_END: Final = 5.0
 """Seconds after its time in which the process ends by itself."""
 NO_MEMORY: Final = 3
@@ -33,6 +34,8 @@ _LARGE: Final = 4 * MEGABYTE
 _turn: Final = threading.Lock()
 """Who has it judges what may be large: several at once might take all the memory of the machine."""
 _OUT_OF_TIME: Final = (-signal.SIGALRM, -signal.SIGXCPU)
+
+_Line = TypeVar("_Line")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,17 +53,22 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return self.memory + self.memory_per_byte * spec.max_size
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class Bounded(msgspec.Struct, frozen=True, kw_only=True):
+    """What a process is told, and what it may take for that."""
+
+    spec: WorkflowSpec
+    now: float
+    seconds: float
+    memory: int
+
+
+class Request(Bounded, frozen=True, kw_only=True):
     """What the process is told."""
 
     path: bytes
     """As the system has it: perhaps no text."""
-    spec: WorkflowSpec
-    now: float
     past: Past
     said: str
-    seconds: float
-    memory: int
 
 
 class Word(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -98,31 +106,38 @@ def _may_be_large(path: str) -> bool:
 
 def _judged(request: Request) -> Judged:
     try:
-        answer, code = _answer(msgspec.msgpack.encode(request), request.seconds + _OWN_END)
+        answer, why = answered(_ARGV, request)
     except OSError as error:
         return _broken_off([], request, f": no process can be started: {error.strerror}")
-    words = list(_words(answer))
+    words = list(lines_of(answer, Word))
     for word in words:
         if word.judged is not None:
             return word.judged
-    return _broken_off(words, request, _reason(code, request))
+    return _broken_off(words, request, why)
 
 
-def _answer(request: bytes, seconds: float) -> tuple[bytes, int | None]:
-    """Return what the process has written, and its exit code; None if it took so long that it had to be killed."""
+def answered(argv: Sequence[str], request: Bounded) -> tuple[bytes, str]:
+    """Return what a process has written, and why that may not be all of it. Raises OSError."""
+    answer, code = _answer(argv, msgspec.msgpack.encode(request), request.seconds + _OWN_END)
+    return answer, _reason(code, request)
+
+
+def _answer(argv: Sequence[str], request: bytes, seconds: float) -> tuple[bytes, int | None]:
+    """Return its exit code, too; None if it took so long that it had to be killed."""
     env = environment() | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), _ALOUD: "0"}
-    with started(_ARGV, env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with started(argv, env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             return process.communicate(request, timeout=seconds)[0], process.returncode
         except subprocess.TimeoutExpired as late:
             return late.output or b"", None
 
 
-def _words(answer: bytes) -> Iterator[Word]:
+def lines_of(answer: bytes, kind: type[_Line]) -> Iterator[_Line]:
+    """Yield the lines that a process has written."""
     for line in answer.splitlines():
         # The last one may be cut.
         with suppress(msgspec.DecodeError):
-            yield msgspec.json.decode(line, type=Word)
+            yield msgspec.json.decode(line, type=kind)
 
 
 def _broken_off(words: Sequence[Word], request: Request, reason: str) -> Judged:
@@ -136,7 +151,7 @@ def _broken_off(words: Sequence[Word], request: Request, reason: str) -> Judged:
     )
 
 
-def _reason(code: int | None, request: Request) -> str:
+def _reason(code: int | None, request: Bounded) -> str:
     if code is None or code in _OUT_OF_TIME:
         return f" within {request.seconds:g} s, the most that it may take"
     if code in {NO_MEMORY, -signal.SIGABRT}:

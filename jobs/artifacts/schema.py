@@ -1,16 +1,26 @@
 """Reads the JSON Schema that a workflow names."""
 
 import json
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from jobs.artifacts.snapshot import take_snapshot
-
-_MOST: Final = 16_000_000
-"""Bytes."""
+from jobs.contents import LARGEST_SCHEMA
+from jobs.verification.spec import WorkflowSpec
 
 
 class SchemaError(Exception):
     """It cannot be used; the message is a sentence."""
+
+
+def schema_of(spec: WorkflowSpec) -> object | None:
+    """Return the schema of a workflow, decoded; None if it has none.
+
+    Raises:
+        SchemaError: as of `read_schema`.
+    """
+    if spec.schema is None:
+        return None
+    return read_schema(spec.schema) if spec.schema_text is None else _decoded(spec.schema_text, spec.schema)
 
 
 def read_schema(path: str) -> object:
@@ -19,11 +29,15 @@ def read_schema(path: str) -> object:
     Raises:
         SchemaError: there is none, or it is no JSON.
     """
-    snapshot = take_snapshot(path, _MOST)
+    snapshot = take_snapshot(path, LARGEST_SCHEMA)
     if snapshot.problem is not None:
         raise SchemaError(f"the schema cannot be used: {snapshot.problem}")
+    return _decoded(snapshot.data, path)
+
+
+def _decoded(text: str | bytes, path: str) -> object:
     try:
-        return json.loads(snapshot.data)
+        return json.loads(text)
     except (ValueError, RecursionError):
         raise SchemaError(f"the schema cannot be used: {path} is no JSON") from None
 

@@ -61,7 +61,11 @@ _UNPACKERS: Final[Mapping[Packing, Callable[[], _Unpacker]]] = {
 
 def read_output(path: str, spec: WorkflowSpec) -> Output:
     """Read the file at `path` and unpack it. Never raises for what lies there; bounded by `spec.max_size`."""
-    snapshot = take_snapshot(path, spec.max_size)
+    return unpacked(take_snapshot(path, spec.max_size), spec)
+
+
+def unpacked(snapshot: Snapshot, spec: WorkflowSpec) -> Output:
+    """Return what a file holds."""
     try:
         data = _content(snapshot, spec)
     except _DamagedError as damaged:

@@ -4,16 +4,19 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import BinaryIO, Final
 
+from jobs.aside import Aside, OverdueError
+from jobs.contents import differing_file
 from jobs.killers.argv import fill_in
 from jobs.ports import Outcome, Stopped, Target
 from jobs.program.argv import UnsafeArgumentError
 from jobs.program.environment import environment
-from jobs.program.wording import ended, last_line, not_started, overrun
+from jobs.program.wording import ended, last_line, not_approved, not_started, overrun
 
 _KEPT: Final = 4096
 """Bytes of output."""
@@ -30,16 +33,31 @@ class CommandKiller:
     argv: tuple[str, ...]
     """Templates, see `fill_in`."""
     timeout: float = 30.0
+    files: Mapping[str, str] | None = None
+    """As of a workflow's command."""
 
     async def stop(self, target: Target, *, harder: bool) -> Stopped:  # noqa: ARG002 - harder: once more
         try:
             argv = fill_in(self.argv, target)
         except UnsafeArgumentError as unsafe:
             return Stopped(outcome=Outcome.REFUSED, detail=str(unsafe))
+        if (refusal := await self._refusal()) is not None:
+            return Stopped(outcome=Outcome.REFUSED, detail=refusal)
         try:
             return await _run(argv, self.timeout)
         except OSError as error:
             return Stopped(outcome=Outcome.FAILED, detail=not_started(argv[0], error))
+
+    async def _refusal(self) -> str | None:
+        if self.files is None:
+            return None
+        look = partial(differing_file, self.argv, None, self.files)
+        try:
+            # Each stop has a thread of its own: several of one killer are under way at once.
+            other = await Aside()("the look at what would be run", self.timeout, look)
+        except OverdueError as overdue:
+            return str(overdue)
+        return None if other is None else not_approved(other)
 
     async def is_alive(self, target: Target) -> bool | None:  # noqa: ARG002 - only the program would know
         return None

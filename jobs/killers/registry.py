@@ -30,20 +30,26 @@ class Escalating:
 
 
 def killers_of(specs: Mapping[str, KillerSpec]) -> dict[str, Killer]:
-    """Return a killer for every name. Every `then` must name a spec, and none lead in a circle."""
-    return {name: _killer(name, specs) for name in specs}
+    """Return a killer for every name.
+
+    A `then` that is not among them, or leads back, is left out: entries are approved one by one, and together they may
+    say what no watch list could.
+    """
+    return {name: _killer(name, specs, ()) for name in specs}
 
 
-def _killer(name: str, specs: Mapping[str, KillerSpec]) -> Killer:
-    spec = specs[name]
+def _killer(name: str, specs: Mapping[str, KillerSpec], before: tuple[str, ...]) -> Killer:
+    spec, passed = specs[name], (*before, name)
     first = _step(spec)
-    return first if spec.then is None else Escalating(first=first, then=_killer(spec.then, specs))
+    if spec.then is None or spec.then not in specs or spec.then in passed:
+        return first
+    return Escalating(first=first, then=_killer(spec.then, specs, passed))
 
 
 def _step(spec: KillerSpec) -> Killer:
     match spec:
         case CommandSpec():
-            return CommandKiller(argv=spec.argv, timeout=spec.timeout)
+            return CommandKiller(argv=spec.argv, timeout=spec.timeout, files=spec.files)
         case ProcessSpec():
             pid_file = None if spec.pid_file is None else Path(spec.pid_file)
             return ProcessKiller(match=re.compile(spec.match), pid_file=pid_file, grace=spec.grace)

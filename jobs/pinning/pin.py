@@ -1,47 +1,17 @@
 """An entry of the watch list as somebody has approved it, and one that waits to be. Times are epoch seconds."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
 import msgspec
 
+from jobs.pinning.kind import How, Kind, ProposalState
 from jobs.verification.spec import WorkflowSpec
 from jobs.watchlist.killers import KillerSpec
 from jobs.watchlist.sources import SourceSpec
 
 Spec = WorkflowSpec | SourceSpec | KillerSpec
-
-
-class Kind(StrEnum):
-    """What an entry of the watch list is."""
-
-    WORKFLOW = "workflow"
-    SOURCE = "source"
-    KILLER = "killer"
-
-
-class How(StrEnum):
-    """How an entry came into force."""
-
-    FIRST_USE = "first use"
-    """The bot saw it for the first time."""
-    FIRST_VERIFY = "first verify"
-    """`loopwarden verify` did."""
-    APPROVED = "approved"
-    """A person has pressed Approve, or typed `loopwarden approve` where no bot runs."""
-
-
-class ProposalState(StrEnum):
-    """Where a proposal stands."""
-
-    OPEN = "open"
-    APPROVED = "approved"
-    REJECTED = "rejected"
-    """What was in force stays, and the file differs."""
-    WITHDRAWN = "withdrawn"
-    """The file says something else by now."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,3 +74,19 @@ def decoded(kind: Kind, text: str) -> Spec:
 def hash_of(text: str | None) -> str:
     """Return the hash of an encoded specification."""
     return sha256((text or "").encode()).hexdigest()
+
+
+def pin_of(entry: Entry, how: How, at: float) -> Pin:
+    """Return the pin, not kept yet, that puts an entry in force."""
+    text = encoded(entry.spec)
+    return Pin(kind=entry.kind, name=entry.name, entry=text, hash=hash_of(text), how=how, at=at)
+
+
+def spec_of(row: Pin | Proposal | None) -> Spec | None:
+    """Return the specification in a row; None if there is none, or none that can be read."""
+    if row is None or row.entry is None:
+        return None
+    try:
+        return decoded(row.kind, row.entry)
+    except msgspec.DecodeError:
+        return None

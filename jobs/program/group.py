@@ -45,7 +45,7 @@ def started(
 def _let_go(program: subprocess.Popen[bytes]) -> None:
     end(program)
     _running.discard(program)
-    for pipe in (program.stdin, program.stdout):
+    for pipe in (program.stdin, program.stdout, program.stderr):
         if pipe is not None:
             pipe.close()
 

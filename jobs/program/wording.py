@@ -44,3 +44,8 @@ def not_started(program: str, error: OSError) -> str:
             return f"{bounded(program)} may not be executed"
         case _:
             return f"{bounded(program)} could not be started: {error.strerror}"
+
+
+def not_approved(path: str) -> str:
+    """Say why a program is not run that could be."""
+    return f"{bounded(path)} is not the file that was approved"

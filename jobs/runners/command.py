@@ -6,10 +6,11 @@ import subprocess
 from time import monotonic, sleep
 from typing import Final
 
+from jobs.contents import differing_file
 from jobs.program.argv import UnsafeArgumentError, fill_in
 from jobs.program.environment import environment
 from jobs.program.group import end, has_ended, started
-from jobs.program.wording import ended, last_line, not_started, overrun
+from jobs.program.wording import ended, last_line, not_approved, not_started, overrun
 from jobs.verification.checks import Ran
 from jobs.verification.spec import CommandCheck, Names
 
@@ -29,7 +30,10 @@ class ProcessRunner:
         values = {"path": path, "workflow": workflow, "run": names.run or "", "date": names.date}
         try:
             argv = fill_in(command.argv, values)
-            return _run(argv, command, start)
+            other = differing_file(command.argv, command.folder, command.files)
+            if other is None:
+                return _run(argv, command, start)
+            trouble = not_approved(other)
         except UnsafeArgumentError as unsafe:
             trouble = str(unsafe)
         except OSError as error:

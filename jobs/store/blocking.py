@@ -10,6 +10,7 @@ from typing import Any, Final, Self, TypeVar
 
 from jobs.store.outbox import SqlOutbox
 from jobs.store.pins import SqlPins, SqlProposals
+from jobs.store.presence import SqlPresence
 from jobs.store.reports import SqlReports
 from jobs.store.rows import Values
 from jobs.store.runs import SqlRuns
@@ -54,8 +55,8 @@ class _Executed:
 class BlockingConnection:
     """A connection as the tables need it."""
 
-    def __init__(self, path: str) -> None:
-        self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+    def __init__(self, path: str, *, is_uri: bool = False) -> None:
+        self._connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, uri=is_uri)
         self._connection.row_factory = sqlite3.Row
 
     def execute(self, sql: str, parameters: Values = (), /) -> _Executed:
@@ -87,6 +88,7 @@ class RunTables:
     proposals: SqlProposals
     good_outputs: SqlGoodOutputs
     selftests: SqlSelfTests
+    presence: SqlPresence
     outbox: SqlOutbox
 
     @classmethod
@@ -101,6 +103,7 @@ class RunTables:
             SqlProposals(connection),
             SqlGoodOutputs(connection),
             SqlSelfTests(connection),
+            SqlPresence(connection),
             SqlOutbox(connection),
         )
 
@@ -121,10 +124,20 @@ class BlockingStore:
         """The tables, for questions, and within a transaction for writing."""
         return RunTables.over(self._connection)
 
+    @property
+    def connection(self) -> BlockingConnection:
+        """What other tables are bound to, for questions."""
+        return self._connection
+
     def write(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
         """Return what a coroutine returns that writes to `tables`: all of it is committed, or nothing."""
         with closing(coroutine), _as_store_error(), _transaction(self._connection):
             return run(coroutine)
+
+
+def has_database(folder: str) -> bool:
+    """Whether there is one in `folder`, whatever state it is in."""
+    return os.path.lexists(os.path.join(folder, FILE_NAME))  # noqa: PTH118 - as below
 
 
 @contextmanager

@@ -18,10 +18,16 @@ class SqlDigests:
             iter(await fetch(self._connection, Told, "SELECT * FROM digest WHERE id = ?", (digest_id,))), None
         )
 
-    async def newest_week(self) -> Told | None:
-        """Return the digest of the latest week that has one."""
-        sql = "SELECT * FROM digest WHERE week IS NOT NULL ORDER BY until DESC LIMIT 1"
-        return next(iter(await fetch(self._connection, Told, sql)), None)
+    async def of_week(self, week: str) -> Told | None:
+        """Return the digest of a week."""
+        sql = "SELECT * FROM digest WHERE week = ?"
+        return next(iter(await fetch(self._connection, Told, sql, (week,))), None)
+
+    async def newest_week(self, now: float) -> Told | None:
+        """Return the digest of the latest week that has one and was over at `now`."""
+        # A clock that was ahead for a while must not keep the weeks from being told that it has skipped.
+        sql = "SELECT * FROM digest WHERE week IS NOT NULL AND until <= ? ORDER BY until DESC LIMIT 1"
+        return next(iter(await fetch(self._connection, Told, sql, (now,))), None)
 
     async def add(self, told: Told) -> Told:
         """Insert a digest and return it with its id."""

@@ -3,16 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import aiosqlite
-
-from jobs.store.rows import fetch, insert, update
+from jobs.store.rows import Connection, fetch, insert, update
 from jobs.thrash.incident import Incident
 
 
 class SqlIncidents:
     """One row per incident."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def unclosed(self) -> Mapping[int, Incident]:

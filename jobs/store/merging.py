@@ -24,6 +24,10 @@ _MOVE_WORKFLOW: Final = """UPDATE outbox SET body = json_replace(body, '$.workfl
     WHERE subject BETWEEN 'run:' AND 'run;' AND json_extract(body, '$.workflow_id') = :old"""
 _STANDING: Final = """UPDATE workflow SET last_run = :last_run, failures = :failures, alerted_run = :alerted_run
     WHERE name = :name AND coalesce(last_run, 0) < :last_run"""
+# A first use of what was approved in another version is that of a bot that could not read the pins.
+_NO_FIRST_USE: Final = """DELETE FROM pin WHERE how = 'first use' AND entry <> (
+    SELECT entry FROM pin p WHERE p.kind = pin.kind AND p.name = pin.name AND p.id < pin.id
+    ORDER BY id DESC LIMIT 1)"""
 
 
 async def rename_runs(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
@@ -54,3 +58,14 @@ async def standings(target: aiosqlite.Connection) -> list[dict[str, Any]]:
 async def keep_newer(target: aiosqlite.Connection, theirs: list[dict[str, Any]]) -> None:
     """Let a workflow stand as it did in the file, where that had a newer run than what was brought back."""
     await target.executemany(_STANDING, theirs)
+
+
+async def count_newest(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
+    """Let the newest verdict count of each run that `source` knows, whoever has recorded it."""
+    sql = "UPDATE verdict SET is_newest = id = (SELECT max(id) FROM verdict WHERE run_id = ?1) WHERE run_id = ?1"
+    await target.executemany(sql, await source.execute_fetchall("SELECT id FROM run"))
+
+
+async def prefer_approved(target: aiosqlite.Connection) -> None:
+    """Let no first use of a bot that could not read the pins take the place of what was approved."""
+    await target.execute(_NO_FIRST_USE)

@@ -8,16 +8,24 @@ import aiosqlite
 _OLD: Final = (
     ("confirmation", "expires_at < ?1"),
     ("inbox", "received_at < ?1"),
-    ("outbox", "created_at < ?1 AND state IN ('sent', 'parked')"),
+    # A proposal that is open is shown and decided in its message; a digest that was given up may still be sent.
+    (
+        "outbox",
+        """created_at < ?1
+        AND (state = 'sent' OR state = 'parked' AND coalesce(subject, '') NOT BETWEEN 'digest:' AND 'digest;')
+        AND NOT EXISTS (SELECT 1 FROM proposal p
+                        WHERE p.state = 'open' AND outbox.subject = 'pin:' || p.kind || ':' || p.name)""",
+    ),
     (
         "stop",
         "state = 'over' AND finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.escalates = stop.id)",
     ),
     ("incident", "closed_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.incident_id = incident.id)"),
-    # How a workflow stands is told by its newest run's verdicts, and an open alert by those of its run.
+    # How a workflow stands is told by its newest run's verdicts, and an open alert by those of its run. And what is of a
+    # week that was missed is counted first.
     (
         "verdict",
-        """at < ?1
+        """at < ?1 AND ran_at < coalesce((SELECT max(until) FROM digest WHERE week IS NOT NULL), 9e999)
         AND run_id NOT IN (SELECT last_run FROM workflow WHERE last_run IS NOT NULL)
         AND run_id NOT IN (SELECT alerted_run FROM workflow WHERE alerted_run IS NOT NULL)""",
     ),
@@ -35,6 +43,23 @@ _OLD: Final = (
         AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.session_id = session.id)
         AND NOT EXISTS (SELECT 1 FROM confirmation c WHERE c.session_id = session.id)""",
     ),
+    # What stands, also where it was rejected, is told by the newest of each entry.
+    (
+        "proposal",
+        """coalesce(decided_at, found_at) < ?1 AND state <> 'open'
+        AND id NOT IN (SELECT max(id) FROM proposal GROUP BY kind, name)""",
+    ),
+    ("selftest", "at < ?1 AND id NOT IN (SELECT max(id) FROM selftest GROUP BY workflow)"),
+    # Of a workflow that is gone; that of any other is the last good one, however old.
+    (
+        "good_output",
+        """judged_as_of < ?1 AND workflow NOT IN (
+            SELECT name FROM pin WHERE entry IS NOT NULL
+            AND id IN (SELECT max(id) FROM pin WHERE kind = 'workflow' GROUP BY name))""",
+    ),
+    ("absence", "until < ?1"),
+    # What a week was told is what the next one is told by.
+    ("digest", "at < ?1 AND week IS NULL"),
     # A file that is still there was looked at when the bot last looked at all, however long it was away since.
     (
         "cursor",

@@ -24,6 +24,8 @@ _PATIENCE = 5
 _CLOCK_SLACK = 1
 """Seconds by which a clock is adjusted without having been set back."""
 
+_DIGEST = "subject BETWEEN 'digest:' AND 'digest;'"
+
 _ALIVE = "state IN ('queued', 'sending')"
 """In the words of the index `outbox_waiting`: SQLite takes it for no others, and would read all that was ever sent."""
 
@@ -131,10 +133,13 @@ class SqlOutbox:
         await self._connection.execute(follow, values)
 
     async def unpark(self, chat_id: int, since: float, home: str) -> int:
-        """Queue the notices again that were given up for a chat since then, but what was said anew; return how many."""
+        """Queue the notices again that were given up for a chat since then, but what was said anew; return how many.
+
+        Digests however old: a late one is better than none.
+        """
         # What was said anew is sent, or waits: after it, the earlier word would be the last one.
         sql = f"""UPDATE outbox SET state = 'queued'
-                  WHERE state = 'parked' AND kind = :kind AND created_at >= :since
+                  WHERE state = 'parked' AND kind = :kind AND (created_at >= :since OR {_DIGEST})
                       AND {_CHAT_ID.format(row="outbox")} = :chat
                       AND (mode = 'reply' OR NOT EXISTS (
                           SELECT 1 FROM outbox n
@@ -155,6 +160,12 @@ class SqlOutbox:
         sql = "SELECT min(created_at) FROM outbox WHERE subject = ? AND mode <> 'reply' AND state <> 'parked'"
         [(at,)] = await self._connection.execute_fetchall(sql, (subject,))
         return None if at is None else float(at)
+
+    async def last_told(self, subject: str) -> str | None:
+        """Return the newest notice about this, as JSON, sent or not."""
+        sql = "SELECT body FROM outbox WHERE subject = ? AND kind = ? ORDER BY id DESC LIMIT 1"
+        rows = await self._connection.execute_fetchall(sql, (subject, NOTICE))
+        return next((body for (body,) in rows), None)
 
     async def counts(self, since: float) -> OutboxCounts:
         """Count what waits, and what was given up of the messages since then."""

@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
-from jobs.pinning.pin import Kind, Pin, Proposal
+from jobs.pinning.deciding import pins_in_force
+from jobs.pinning.kind import Kind
+from jobs.pinning.pin import Pin, Proposal
 from jobs.store.rows import Connection, fetch, insert, update
-
-# An entry that was removed and came back has its place among the others by its return.
-_IN_FORCE: Final = """SELECT * FROM pin WHERE id IN (SELECT max(id) FROM pin GROUP BY kind, name) AND entry IS NOT NULL
-    ORDER BY (SELECT min(f.id) FROM pin f WHERE f.kind = pin.kind AND f.name = pin.name AND f.id > coalesce(
-        (SELECT max(r.id) FROM pin r WHERE r.kind = pin.kind AND r.name = pin.name AND r.entry IS NULL), 0))"""
 
 
 class SqlPins:
@@ -19,15 +15,33 @@ class SqlPins:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    async def all(self) -> Sequence[Pin]:
+        """Return every row, oldest first."""
+        return await fetch(self._connection, Pin, "SELECT * FROM pin ORDER BY id")
+
+    async def newest(self) -> int:
+        """Return the id of the newest row, 0 if there is none."""
+        [(newest,)] = await self._connection.execute_fetchall("SELECT coalesce(max(id), 0) FROM pin")
+        return int(newest)
+
     async def in_force(self) -> Sequence[Pin]:
-        """Return the newest pin of every entry that was not removed, in the order in which they were first approved."""
-        return await fetch(self._connection, Pin, _IN_FORCE)
+        """Return the newest usable pin of every entry that was not removed, in the order in which they were first approved."""
+        return pins_in_force(await self.all())
 
     async def of(self, kind: Kind, name: str) -> Pin | None:
         """Return the pin of one entry that is in force."""
-        sql = "SELECT * FROM pin WHERE kind = ? AND name = ? ORDER BY id DESC LIMIT 1"
-        newest = next(iter(await fetch(self._connection, Pin, sql, (kind, name))), None)
-        return newest if newest and newest.entry is not None else None
+        sql = "SELECT * FROM pin WHERE kind = ? AND name = ? ORDER BY id"
+        return next(iter(pins_in_force(await fetch(self._connection, Pin, sql, (kind, name)))), None)
+
+    async def page(self, skipped: int, limit: int) -> Sequence[Pin]:
+        """Return every pin there ever was, newest first, but for so many."""
+        sql = "SELECT * FROM pin ORDER BY id DESC LIMIT ? OFFSET ?"
+        return await fetch(self._connection, Pin, sql, (limit, skipped))
+
+    async def before(self, pin: Pin) -> Pin | None:
+        """Return the one that a pin has taken the place of."""
+        sql = "SELECT * FROM pin WHERE kind = ? AND name = ? AND id < ? ORDER BY id DESC LIMIT 1"
+        return next(iter(await fetch(self._connection, Pin, sql, (pin.kind, pin.name, pin.id))), None)
 
     async def add(self, pin: Pin) -> Pin:
         """Insert a pin and return it with its id."""

@@ -1,12 +1,12 @@
 """Table `presence`: when the bot last looked."""
 
-import aiosqlite
+from jobs.store.rows import Connection
 
 
 class SqlPresence:
     """One row."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def last(self) -> float | None:

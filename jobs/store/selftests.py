@@ -18,6 +18,12 @@ class SqlGoodOutputs:
         sql = "SELECT * FROM good_output WHERE workflow = ?"
         return next(iter(await fetch(self._connection, GoodOutput, sql, (workflow,))), None)
 
+    async def sha256_of(self, workflow: str) -> str | None:
+        """Return what tells the last good output of a workflow from others, without reading it."""
+        sql = "SELECT sha256 FROM good_output WHERE workflow = ?"
+        rows = await self._connection.execute_fetchall(sql, (workflow,))
+        return next((f"{sha256}" for (sha256,) in rows), None)
+
     async def keep(self, output: GoodOutput) -> None:
         """Put it in the place of the workflow's last one."""
         await self._connection.execute("DELETE FROM good_output WHERE workflow = ?", (output.workflow,))

@@ -4,7 +4,7 @@ from typing import Final
 
 import aiosqlite
 
-from jobs.store.merging import keep_newer, rename_runs, standings
+from jobs.store.merging import count_newest, keep_newer, prefer_approved, rename_runs, standings
 
 # Of every workflow those that new ones are compared with, and those of the run whose alert is open.
 _LATE_VERDICTS: Final = """SELECT id FROM verdict WHERE run_id IN (SELECT alerted_run FROM workflow)
@@ -41,6 +41,7 @@ _LIVE: Final = {
     "outbox": """state IN ('queued', 'sending')
         OR subject IN (SELECT 'incident:' || id FROM incident WHERE closed_at IS NULL)
         OR subject IN (SELECT 'question:' || id FROM incident WHERE closed_at IS NULL)
+        OR subject BETWEEN 'pin:' AND 'pin;'
         OR subject BETWEEN 'run:' AND 'run;' AND created_at > (SELECT max(created_at) FROM outbox) - 7 * 86400
         OR id IN (SELECT outgoing_id FROM confirmation WHERE used_at IS NULL)""",
     # So that an id is never given twice.
@@ -93,6 +94,8 @@ async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection)
         for table in _LIVE:
             await _copy(source, target, table, "true")
         await keep_newer(target, theirs)
+        await count_newest(source, target)
+        await prefer_approved(target)
         for table in ("confirmation", "stop", "incident"):
             # Of a session that is known under another id by now.
             await target.execute(f"DELETE FROM {table} WHERE session_id NOT IN (SELECT id FROM session)")  # noqa: S608

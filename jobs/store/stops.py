@@ -2,17 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-
-import aiosqlite
+from typing import Final
 
 from jobs.ports import Stop, StopState
-from jobs.store.rows import fetch, insert, update
+from jobs.store.rows import Connection, fetch, insert, update
+
+# Of several stops of one incident the last; one after which the agent went on has left it as still running.
+_HELD: Final = """SELECT stop.* FROM stop JOIN incident ON incident.id = stop.incident_id
+    WHERE stop.outcome = 'stopped' AND stop.finished_at >= ? AND stop.finished_at < ? AND incident.status = 'stopped'
+        AND stop.id = (SELECT max(id) FROM stop s WHERE s.incident_id = stop.incident_id)
+    ORDER BY stop.finished_at, stop.id"""
 
 
 class SqlStops:
     """One row per stop; a session has at most one that is only intended."""
 
-    def __init__(self, connection: aiosqlite.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def get(self, stop_id: int) -> Stop | None:
@@ -35,6 +40,10 @@ class SqlStops:
         marks = ", ".join("?" * len(session_ids))
         sql = f"SELECT * FROM stop WHERE id IN (SELECT max(id) FROM stop WHERE session_id IN ({marks}) GROUP BY session_id)"  # noqa: S608 - marks only
         return await fetch(self._connection, Stop, sql, session_ids)
+
+    async def held(self, since: float, until: float) -> Sequence[Stop]:
+        """Return the stops that put an incident to its end in a length of time, oldest first."""
+        return await fetch(self._connection, Stop, _HELD, (since, until))
 
     async def of_session(self, session_id: int, limit: int) -> Sequence[Stop]:
         """Return the stops of a session, newest first."""

@@ -51,7 +51,7 @@ def _specified(document: Document, specs: dict[str, FieldSpec]) -> str:
 def _unlike_its_spec(spec: FieldSpec, form: Format, value: object) -> str | None:
     if value is ABSENT or (form is Format.CSV and value == ""):
         return None
-    wrong = _wrong(_typed(value, spec, form), spec)
+    wrong = flaw(_typed(value, spec, form), spec)
     return f" {wrong}" if wrong else None
 
 
@@ -75,7 +75,8 @@ def _read(cell: str) -> object:
     return float(cell) if math.isfinite(float(cell)) else cell
 
 
-def _wrong(value: object, spec: FieldSpec) -> str | None:
+def flaw(value: object, spec: FieldSpec) -> str | None:
+    """Return in what a value, which is not a cell of csv, differs from what is specified; None if in nothing."""
     if spec.type is not None and not is_kind(value, spec.type):
         article = "an" if spec.type[0] in "aeiou" else "a"
         return f"is {shown(value)}, expected {article} {spec.type}"

@@ -91,8 +91,9 @@ class CommandCheck(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     timeout: float = 60.0
     folder: str = "/"
     """Where it is run. Filled in: the watch list's own, which, unlike the output's, no agent writes to."""
-    files: dict[str, str] = {}
-    """Filled in: the sha256, hex, of each argument that is a regular file, by its absolute path. Nothing else is run."""
+    files: dict[str, str] | None = None
+    """Filled in: the sha256, hex, of each argument that is a regular file, by its absolute path. Nothing
+    else is run. None: whatever they are by then."""
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
-from jobs.verification.spec import Names
+from jobs.verification.spec import MEGABYTE, Names
 from jobs.verification.verdict import Check
+
+MOST_KEPT: Final = MEGABYTE
+"""Bytes of a good output that is kept."""
 
 
 class MadeOf(StrEnum):

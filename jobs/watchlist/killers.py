@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from jobs.watchlist.entries import absolute, check_name, compiled, convert, table_of, type_of
+from jobs.watchlist.entries import absolute, check_keys, check_name, compiled, convert, table_of, type_of
 from jobs.watchlist.error import WatchlistError, key_of, listed, unknown
 from jobs.watchlist.templates import parse_argv
 
@@ -27,7 +27,7 @@ class CommandSpec(
     """Seconds."""
     then: str | None = None
     """The killer used if a stop did not hold."""
-    files: dict[str, str] = {}
+    files: dict[str, str] | None = None
     """Filled in: as of a workflow's command."""
 
 
@@ -74,7 +74,10 @@ def parse_killers(entries: object, folder: str) -> dict[str, KillerSpec]:
 
 
 def _killer(entry: object, place: str, folder: str) -> KillerSpec:
-    match convert(entry, _kind(table_of(entry, place), f"{place}.kind"), place):
+    kind = _kind(table_of(entry, place), f"{place}.kind")
+    known = ("kind", *(each for each in kind.__struct_fields__ if each != "files"))
+    check_keys(table_of(entry, place), known, place, "key")
+    match convert(entry, kind, place):
         case CommandSpec() as command:
             return _command(command, place, folder)
         case ProcessSpec() as process:

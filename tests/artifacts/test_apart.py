@@ -317,3 +317,21 @@ def test_a_schema_is_applied(report: Report, tmp_path: Path) -> None:
     assert judge(report(), spec(schema=str(schema))).verdict.outcome is Outcome.PASS
     judged = judge(report(result={"total": 2}), spec(schema=str(schema)))
     assert failure(judged).check is Check.FIELDS
+
+
+def test_a_schema_that_is_pinned_is_applied_whatever_its_file_says(report: Report, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    pinned = spec(schema=str(schema), schema_text='{"properties": {"result": {"required": ["total"]}}}')
+    for content in (None, "{}", "{"):
+        if content is not None:
+            schema.write_text(content)
+        assert judge(report(), pinned).verdict.outcome is Outcome.PASS
+        assert failure(judge(report(result={"sum": 2}), pinned)).check is Check.FIELDS
+
+
+def test_a_schema_that_is_too_large_cannot_be_used(report: Report, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text("{}" + " " * 1_000_000)
+    reason = failure(judge(report(), spec(schema=str(schema)))).reason
+    assert reason.startswith("the schema cannot be used: ")
+    assert "has 1,000,002 bytes, expected at most 1,000,000" in reason

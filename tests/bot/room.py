@@ -110,6 +110,16 @@ class Room:
         await self.deliver()
         return self.shown[before:]
 
+    async def rewrite(self, watchlist: str) -> None:
+        """Edit the watch list, and approve all that this changes."""
+        (self.folder / "loopwarden.toml").write_text(watchlist)
+        await self.beat("spec_pinning")
+        desk = self.app.handling.desk
+        for proposal in await desk.reading.proposals.newest():
+            await desk.pinning.approve(proposal.id, PERSON.id)
+        await desk.pinning.enforce()
+        await self.deliver()
+
     async def check(self, workflow: str = "nightly") -> list[Shown]:
         """Have a workflow verified from the chat; return what came after the first answer."""
         await self.type(f"/verify {workflow}")
@@ -206,7 +216,11 @@ async def open_room(
     settings = settings_for(folder, chat=chat, thrash=thrash)
     async with open_app(settings, session=console, clock=clock) as app:
         app.polling.introduced.set()
-        yield Room(folder=folder, app=app, console=console, clock=clock, shown=shown)
+        room = Room(folder=folder, app=app, console=console, clock=clock, shown=shown)
+        if before is None:
+            # What it has pinned at first sight is told before the story begins.
+            await room.deliver()
+        yield room
 
 
 def settings_for(folder: Path, *, chat: Chat | None = None, thrash: ThrashSettings | None = None) -> Settings:

@@ -31,7 +31,7 @@ def assert_safe(shown: Screen) -> None:
     assert units(shown.text) <= MESSAGE_LIMIT
     # Our own symbols have variation selectors.
     assert is_harmless(shown.text.replace("\ufe0f", ""))
-    assert {entity.type for entity in shown.entities} <= {"bold", "code"}
+    assert {entity.type for entity in shown.entities} <= {"bold", "code", "italic"}
     as_sent = shown.model_dump(exclude_none=True, mode="json")
     read_text(as_sent, too_long="too long")
     read_buttons({"reply_markup": as_sent.get("keyboard", {})})

@@ -204,7 +204,7 @@ async def test_a_process_that_survives_its_stop_is_named(tmp_path: Path, spawn_a
     async with open_room(tmp_path, watchlist=watchlist) as room:
         await room.thrash(3, pid=agent.pid)
         await room.stop_agents()
-        (tmp_path / "loopwarden.toml").write_text(WATCHLIST)
+        await room.rewrite(WATCHLIST)
         await room.scan()
         room.clock.go_on(6)
         shown = await room.stop_agents()

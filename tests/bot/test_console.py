@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from aiogram import Bot
 from aiogram.exceptions import TelegramBadRequest
-from aiogram.types import InlineKeyboardButton, InlineKeyboardMarkup, Message, MessageEntity, ReplyParameters
+from aiogram.types import (
+    BufferedInputFile,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    Message,
+    MessageEntity,
+    ReplyParameters,
+)
 
 from bot.console import ConsoleSession, Shown
 from bot.polling import GetRawUpdates
@@ -51,6 +58,12 @@ async def test_what_was_typed_and_pressed_is_polled_in_order(bot: Bot, console: 
     assert typed["message"]["text"] == "/help"
     assert pressed["callback_query"]["data"] == "i:more:1"
     assert await poll(bot) == []
+
+
+async def test_a_picture_is_kept_with_the_line_below_it(bot: Bot, console: ConsoleSession) -> None:
+    sent = await bot.send_photo(1, BufferedInputFile(b"png", "digest.png"), caption="Week 48")
+    shown = console.messages[sent.message_id]
+    assert (shown.picture, shown.text) == (b"png", "Week 48")
 
 
 async def test_an_edit_changes_the_message_in_place(bot: Bot, console: ConsoleSession) -> None:
@@ -198,6 +211,16 @@ async def test_entities_are_styled_where_telegram_would(
     said = capsys.readouterr().out
     assert "\x1b[1mbold\x1b[0m" in said
     assert "\x1b[36m🙂x\x1b[0m" in said
+
+
+async def test_a_terminal_says_that_there_is_a_picture(
+    terminal: Terminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    photo = BufferedInputFile(b"png", "digest.png")
+    await Bot("42:made-up", session=terminal.session).send_photo(1, photo, caption="Week 48: all passed")
+    said = capsys.readouterr().out
+    assert "message 1, a picture, which a terminal cannot show" in said
+    assert "Week 48: all passed" in said
 
 
 async def test_lines_are_read_until_the_input_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ FOREIGN_GROUP = -1009999999999
 GATE = Gate(admins=frozenset({USER, COLLEAGUE}), chat=GROUP, username=NAME)
 
 ADMITTED, REFUSED, IN_VAIN, STALE, MOVED = Verdict
+MADE_AT = now()
 UGLY = {name: strange for name, strange in ugly().items() if strange.is_decodable}
 IN_SPITE_OF_IT = {
     # Telegram says who pressed it and where; what it was about is a matter of the button.
@@ -76,7 +77,7 @@ def test_admins_are_obeyed_in_private_and_in_the_configured_chat(
 def test_what_is_not_an_admins_own_command_is_refused(name: str) -> None:
     """Whatever is forwarded, edited, automatic, hidden or written by a bot; what is only strange is not."""
     update = read(**UGLY[name].update)
-    age = now() - update.message.date.timestamp() if update.message else 0
+    age = MADE_AT - update.message.date.timestamp() if update.message else 0
     verdict = ADMITTED if UGLY[name].is_command else IN_SPITE_OF_IT.get(name, REFUSED)
     assert GATE.judge(update, age) is verdict
 

@@ -238,9 +238,7 @@ async def test_an_agent_that_was_restarted_in_between_is_not_stopped(
 
 async def test_a_source_that_has_lost_its_killer_in_between_is_not_stopped(room: Room, agent: Agent) -> None:
     question = await asked(room, agent)
-    watchlist = room.folder / "loopwarden.toml"
-    watchlist.write_text(watchlist.read_text().replace('killer = "stopper"', ""))
-    await room.scan()
+    await room.rewrite((room.folder / "loopwarden.toml").read_text().replace('killer = "stopper"', ""))
     [answer] = await room.press(question, "Stop it")
     assert answer.text == "Nothing was stopped: this source has no killer in the watch list."
     assert await lives(room, agent)

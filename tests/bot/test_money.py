@@ -36,7 +36,7 @@ def write(room: Room, *commands: str, model: str = "claude-sonnet-5") -> None:
 
 async def test_money_stands_beside_tokens_wherever_they_are_told(room: Room) -> None:
     """In the alert, the lists, one session, and the report of a stop."""
-    (room.folder / "loopwarden.toml").write_text(PRICED)
+    await room.rewrite(PRICED)
     await room.scan()
     write(room, "ls", "make all the things")
     await room.scan()
@@ -57,7 +57,7 @@ async def test_money_stands_beside_tokens_wherever_they_are_told(room: Room) -> 
 
 async def test_a_sum_to_which_a_model_without_price_belongs_is_at_least_that(room: Room) -> None:
     """A session may change its model. Where no price at all is known there is no money to speak of."""
-    (room.folder / "loopwarden.toml").write_text(PRICED)
+    await room.rewrite(PRICED)
     await room.scan()
     write(room, *["make test"] * 8, model="unheard-of")
     [alert] = await room.scan()

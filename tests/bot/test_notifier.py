@@ -15,6 +15,7 @@ from aiogram.utils.formatting import Bold, Text
 from aiohttp import web
 
 from bot.notifier import TelegramNotifier
+from bot.picturing import Picturing
 from bot.session import TelegramSession
 from bot.views.screen import Screen, lines, screen
 from jobs.alert.notice import JobFailedNotice
@@ -53,8 +54,9 @@ async def api(session: TelegramSession) -> AsyncIterator[BotApi]:
 
 @pytest.fixture
 def notifier(api: BotApi, session: TelegramSession) -> TelegramNotifier:
-    bot = Bot(api.token, session=session)
-    return TelegramNotifier(bot=bot, clock=HandClock(), zone=ZoneInfo("UTC"))
+    bot, zone = Bot(api.token, session=session), ZoneInfo("UTC")
+    picturing = Picturing(bot=bot, draw=lambda _: b"", zone=zone)
+    return TelegramNotifier(bot=bot, clock=HandClock(), zone=zone, picturing=picturing)
 
 
 def queued(shown: Screen = SCREEN, **fields: Any) -> Queued:

@@ -249,8 +249,7 @@ async def test_a_run_whose_output_was_overwritten_is_not_checked_again(room: Roo
 
 async def test_a_run_of_a_workflow_that_is_no_longer_watched_is_not_checked(room: Room) -> None:
     [alert] = await new_run(room, result="n/a")
-    (room.folder / "loopwarden.toml").write_text(WATCHLIST)
-    await room.scan()
+    await room.rewrite(WATCHLIST)
     [answer] = await room.press(alert, "Recheck")
     assert answer.text == "The workflow nightly is no longer in the watch list."
     assert await room.verify() == []
@@ -520,8 +519,7 @@ async def test_an_earlier_run_that_is_judged_again_does_not_say_how_its_workflow
 
 async def test_a_workflow_that_is_no_longer_watched_is_left_out_but_keeps_its_history(room: Room) -> None:
     await new_run(room)
-    (room.folder / "loopwarden.toml").write_text(WATCHLIST + HOURLY)
-    await room.scan()
+    await room.rewrite(WATCHLIST + HOURLY)
     assert "nightly" not in (await room.ask("/workflows")).text
     assert "#1 passed" in (await room.ask("/history nightly")).text
 

@@ -16,6 +16,7 @@ from bot.views import agent, incident, measure, notice, status, stop
 from bot.views.screen import Screen
 from bot.views.status import SourceStatus, Status
 from jobs.agent_stop import Order
+from jobs.alert.digest_notice import DigestNotice
 from jobs.alert.notice import (
     AnyNotice,
     AskNotice,
@@ -23,6 +24,7 @@ from jobs.alert.notice import (
     IncidentNotice,
     JobFailedNotice,
     Outlook,
+    PricesNotice,
     Starter,
     StillRunningNotice,
     StopNotice,
@@ -31,7 +33,9 @@ from jobs.alert.notice import (
     WatchlistNotice,
 )
 from jobs.alert.outgoing import Notice
+from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, ProposalNotice
 from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
+from jobs.alert.selftest_notice import SelftestNotice
 from jobs.ports import Outcome
 from jobs.schedule import Runs
 from jobs.thrash.incident import Incident, IncidentStatus
@@ -40,7 +44,10 @@ from jobs.thrash.policy import OnDetection, ThrashPolicy
 from jobs.thrash.price import MOST, UNIT
 from jobs.thrash.session import Session
 from jobs.thrash.streak import Ended, Streak
+from tests.bot.drawn_digests import digest_notices
+from tests.bot.drawn_pins import altered_notices, differing, first_use_notices, proposal_notices
 from tests.bot.drawn_runs import run_notices, unverified_notices, verified_notices
+from tests.bot.drawn_selftests import selftest_notices
 from tests.bot.hostile import texts
 from tests.bot.safety import LARGEST_ID, NOW, UTC_ZONE, assert_safe, counts, few, foreign, ids, moments
 from tests.store.rows import a_session, an_incident
@@ -147,6 +154,7 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
         escalating=st.booleans(),
         starter=st.none() | starters,
     ),
+    PricesNotice: st.builds(PricesNotice),
     WatchlistNotice: st.builds(WatchlistNotice, error=st.none() | foreign),
     StorageNotice: st.builds(StorageNotice, trouble=st.none() | foreign, set_aside=st.none() | foreign),
     BackNotice: st.builds(
@@ -157,6 +165,11 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
     RunNotice: run_notices,
     UnverifiedNotice: unverified_notices,
     VerifiedNotice: verified_notices,
+    FirstUseNotice: first_use_notices,
+    ProposalNotice: proposal_notices,
+    AlteredNotice: altered_notices,
+    SelftestNotice: selftest_notices,
+    DigestNotice: digest_notices,
 }
 notices = st.one_of(*NOTICES.values())
 runs = st.builds(Runs, worked_at=st.none() | moments, took=st.floats(0, 1e4), failures=counts, error=foreign)
@@ -176,6 +189,7 @@ states = st.builds(
     other_jobs=st.dictionaries(st.sampled_from(["agent_stop", "alert_delivery"]), runs),
     sources=st.lists(sources, max_size=8),
     watchlist_error=st.none() | foreign,
+    differing=st.lists(differing, max_size=8),
     open_incidents=counts,
     unstopped=counts,
     waiting=counts,
@@ -192,6 +206,7 @@ WELL = Status(
     other_jobs={},
     sources=[],
     watchlist_error=None,
+    differing=[],
     open_incidents=0,
     unstopped=0,
     waiting=0,

@@ -16,6 +16,7 @@ import msgspec
 
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode
+from jobs.artifacts.copying import FileCopier
 from jobs.artifacts.find import FoundOutputs
 from jobs.ports import Judge, Processes
 from jobs.run_verification import RunVerification
@@ -163,6 +164,7 @@ class Runs:
             watch=self.watch,
             outputs=outputs,
             judge=self.judge,
+            copier=FileCopier(),
             clock=self.clock,
             zone=self.zone,
         )

@@ -10,10 +10,13 @@ import pytest
 from jobs.agent_stop import Order, has_called_since
 from jobs.alert.notice import IncidentNotice, Starter, StillRunningNotice, StopNotice
 from jobs.alert.outgoing import Mode
+from jobs.contents import with_contents
+from jobs.killers.registry import killers_of
 from jobs.ports import Outcome, Stop, Stopped, StopState
 from jobs.store.database import open_database
 from jobs.thrash.incident import IncidentStatus
 from jobs.thrash.policy import ThrashPolicy
+from jobs.watchlist.killers import CommandSpec
 from tests.fakes import NOON, ScriptedKiller, exited
 from tests.jobs.world import BEAT, Heard, World
 from tests.store.rows import a_session
@@ -353,6 +356,30 @@ async def test_an_agent_that_goes_on_is_tried_once_more_unless_that_is_useless(
     assert len(await thrashing.intents()) == int(escalates)
     expected = IncidentStatus.STILL_RUNNING if had_stopped else IncidentStatus.STOP_FAILED
     assert (await thrashing.incident()).status is expected
+
+
+async def test_a_killer_whose_program_was_swapped_is_told_and_its_harder_step_follows(
+    thrashing: World, tmp_path: Path
+) -> None:
+    program = tmp_path / "stop"
+    program.write_text("what was approved")
+    cli = with_contents(CommandSpec(argv=(f"{program}",), then="hard"))
+    hard = with_contents(CommandSpec(argv=("/bin/echo", "{session}", "is gone")))
+    program.write_text("planted")
+    thrashing.watch_with(killers_of({"cli": cli, "hard": hard})["cli"])
+    thrashing.watch.watched = [replace(thrashing.watch.watched[0], has_other_step=True)]
+    await thrashing.agent_stop()
+    assert [(report.outcome, report.detail) for report in reports(await thrashing.hear())] == [
+        ("refused", f"{program} is not the file that was approved")
+    ]
+    thrashing.clock.go_on(BEAT)
+    thrashing.circles()
+    await thrashing.look()
+    await thrashing.agent_stop()
+    await thrashing.agent_stop()
+    assert [(report.outcome, report.detail) for report in reports(await thrashing.hear())] == [
+        ("stopped", "the command ended with exit code 0: s-1 is gone")
+    ]
 
 
 async def test_a_stop_that_held_closes_the_incident(thrashing: World) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.alert.notice import AskNotice, IncidentNotice, WatchlistNotice
-from jobs.alert.outgoing import Mode, Notice
+from jobs.alert.notice import AskNotice, IncidentNotice
+from jobs.alert.outgoing import Mode
 from jobs.ports import Batch, Cursor, Outcome, StopState, Watched
 from jobs.store.database import Database, open_database
 from jobs.thrash.call import ToolCall
@@ -430,14 +430,6 @@ def replace_call(given_call: ToolCall, *, parent: str) -> ToolCall:
     )
 
 
-async def test_what_the_watch_list_says_is_told(world: World) -> None:
-    world.watch.notices.extend([WatchlistNotice(error="killers.stopper.argv: missing")])
-    await world.look()
-    await world.look()
-    (heard,) = await world.hear()
-    assert heard.notice == WatchlistNotice(error="killers.stopper.argv: missing")
-
-
 numbers = count(1)
 made_calls = st.tuples(
     st.sampled_from(["one", "other"]), st.sampled_from(["pytest -x", "pytest -x 1", "cat README.md"])
@@ -492,27 +484,3 @@ async def test_a_rehearsed_stop_is_not_tried_again(world: World) -> None:
     (stop,) = await world.stops()
     assert (stop.state, len(world.killer.attempts)) == (StopState.OVER, 1)
     assert (await world.incident()).status is IncidentStatus.DRY_RUN
-
-
-class HangingWatch(FixedWatch):
-    """Its file lies where reads do not come back until the test is over."""
-
-    is_over = threading.Event()
-
-    def refresh(self) -> Notice | None:
-        assert self.is_over.wait(timeout=60)
-        return None
-
-
-async def test_a_watch_list_that_cannot_be_read_in_time_stays_in_force(store: Database) -> None:
-    world = World(store=store)
-    watch = HangingWatch(watched=world.watch.watched)
-    world.scan = replace(world.scan, watch=watch, patience=0.0)
-    try:
-        for _ in range(3):
-            world.circles()
-            await world.look()
-        [incident] = await world.incidents()
-        assert incident.steps == 3
-    finally:
-        watch.is_over.set()

@@ -1,18 +1,23 @@
 """What keeps the guard in order: the database file is watched, old rows go, and being away is owned up to."""
 
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiosqlite
 import pytest
 
 from jobs.alert.notice import BackNotice, StorageNotice
-from jobs.ports import StopState
+from jobs.ports import Batch, Cursor, StopState
 from jobs.retention import Retention
 from jobs.return_report import ReturnReport
 from jobs.storage_watch import StorageWatch
 from jobs.store.database import Database, open_database
 from jobs.store.schema import FILE_NAME
 from jobs.thrash.incident import IncidentStatus
+from tests.fakes import CallLog
 from tests.jobs.world import BEAT, World
 
 DAY = 86_400.0
@@ -175,3 +180,54 @@ async def test_after_downtime_the_chat_hears_how_long_and_what_was_going_on(
     assert heard.notice == BackNotice(
         since=left_at, back_at=world.clock.now(), incidents=(await world.incident(),)
     )
+
+
+async def test_a_time_in_which_nobody_looked_is_an_absence(world: World) -> None:
+    """The bot was away, or the machine asleep; up to three beats without a look are none."""
+    await world.look()
+    world.clock.go_on(2 * BEAT)
+    await world.look()
+    left_at = world.clock.now() - BEAT
+    world.clock.go_on(2 * BEAT + 1)
+    await world.look()
+    found = await world.store.reading.absences.between(0, world.clock.now())
+    assert [(each.since, each.until) for each in found] == [(left_at, left_at + 3 * BEAT + 1)]
+
+
+async def test_a_clock_that_is_set_back_shows_no_absence(world: World) -> None:
+    await world.look()
+    world.clock.go_on(-DAY)
+    await world.look()
+    await world.look()
+    assert await world.store.reading.absences.between(0, world.clock.now() + DAY) == []
+
+
+@dataclass(slots=True, kw_only=True)
+class HangingLog(CallLog):
+    """Takes as long as it is told to."""
+
+    begun: threading.Event = field(default_factory=threading.Event)
+    may_end: threading.Event = field(default_factory=threading.Event)
+
+    def read_new(self, cursors: Mapping[str, Cursor], now: float) -> Iterator[Batch]:
+        self.begun.set()
+        assert self.may_end.wait(timeout=60)
+        # Not `super()`: a dataclass with slots is another class than the one that is written here.
+        yield from CallLog.read_new(self, cursors, now)
+
+
+async def test_while_one_look_takes_long_the_others_are_looks_all_the_same(store: Database) -> None:
+    """Its end does not hide them, as if nobody had looked since it began."""
+    log = HangingLog()
+    world = World(store=store, log=log)
+    long_look = asyncio.ensure_future(world.scan())
+    await asyncio.to_thread(log.begun.wait, 60)
+    for _ in range(10):
+        world.clock.go_on(BEAT)
+        await world.scan()
+    log.may_end.set()
+    await long_look
+    assert await store.reading.presence.last() == world.clock.now()
+    world.clock.go_on(BEAT)
+    await world.scan()
+    assert await store.reading.absences.between(0, world.clock.now()) == []

@@ -5,15 +5,18 @@ import os
 import resource
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from jobs.contents import with_contents
 from jobs.killers.command import CommandKiller, _has_ended
 from jobs.ports import Outcome, Stopped
 from jobs.program.wording import overrun
+from jobs.watchlist.killers import CommandSpec
 from tests.killers.conftest import OTHER_USER, TARGET, TargetOf, acting_as, as_root, idle_as
 
 SHELL = ("sh", "-c")
@@ -25,6 +28,10 @@ def python(code: str, *argv: str) -> CommandKiller:
 
 def stopped(detail: str) -> Stopped:
     return Stopped(outcome=Outcome.STOPPED, detail=detail)
+
+
+def refused(detail: str) -> Stopped:
+    return Stopped(outcome=Outcome.REFUSED, detail=detail)
 
 
 def failed(detail: str) -> Stopped:
@@ -98,7 +105,43 @@ async def test_only_the_program_would_know_what_lives() -> None:
 
 async def test_an_option_made_by_a_value_is_refused(target_of: TargetOf) -> None:
     result = await CommandKiller(argv=("echo", "{session}")).stop(target_of(session="--all"), harder=False)
-    assert result == Stopped(outcome=Outcome.REFUSED, detail='"--all" would be read as an option')
+    assert result == refused('"--all" would be read as an option')
+
+
+# ── what was approved ─────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_program_that_is_not_the_one_that_was_approved_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "stop"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran")
+    program.chmod(0o755)
+    spec = with_contents(CommandSpec(argv=(str(program),)))
+    killer = CommandKiller(argv=spec.argv, files=spec.files)
+    assert await killer.stop(TARGET, harder=False) == stopped("the command ended with exit code 0")
+    (tmp_path / "ran").unlink()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran; # planted")
+    assert await killer.stop(TARGET, harder=False) == refused(f"{program} is not the file that was approved")
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_contents_that_cannot_be_looked_at_in_time_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that hangs holds up neither the bot nor the stop."""
+    back = threading.Event()
+    monkeypatch.setattr("jobs.killers.command.differing_file", lambda *_: back.wait())
+    killer = CommandKiller(argv=("touch", f"{tmp_path}/ran"), files={}, timeout=0.01)
+    result = await killer.stop(TARGET, harder=False)
+    back.set()
+    assert result == refused("the look at what would be run has not come back within 0.01 s")
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_several_stops_at_once_look_at_the_same_program(tmp_path: Path) -> None:
+    spec = with_contents(CommandSpec(argv=("/bin/sh", "-c", f"echo ran >> {tmp_path}/runs")))
+    killer = CommandKiller(argv=spec.argv, files=spec.files)
+    results = await asyncio.gather(*(killer.stop(TARGET, harder=False) for _ in range(5)))
+    assert {result.outcome for result in results} == {Outcome.STOPPED}
 
 
 # ── what a program gets ───────────────────────────────────────────────────────────────────────────

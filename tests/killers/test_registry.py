@@ -11,7 +11,7 @@ from jobs.killers.dry_run import DryRunKiller
 from jobs.killers.process import ProcessKiller
 from jobs.killers.registry import Escalating, killers_of
 from jobs.ports import Killer, Outcome, Stopped, Target
-from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
+from jobs.watchlist.killers import CommandSpec, DryRunSpec, KillerSpec, ProcessSpec
 from tests.killers.conftest import TARGET, TargetOf
 
 
@@ -58,6 +58,49 @@ def test_then_is_the_harder_step() -> None:
     signal = ProcessKiller(match=re.compile("agent"))
     assert killers["cli"] == Escalating(
         first=CommandKiller(argv=("stop",)), then=Escalating(first=signal, then=DryRunKiller())
+    )
+
+
+@pytest.mark.parametrize(
+    ("specs", "expected"),
+    [
+        ({"cli": CommandSpec(argv=("stop",), then="gone")}, {"cli": CommandKiller(argv=("stop",))}),
+        (
+            {"a": CommandSpec(argv=("a",), then="b"), "b": CommandSpec(argv=("b",), then="a")},
+            {
+                "a": Escalating(first=CommandKiller(argv=("a",)), then=CommandKiller(argv=("b",))),
+                "b": Escalating(first=CommandKiller(argv=("b",)), then=CommandKiller(argv=("a",))),
+            },
+        ),
+        ({"a": CommandSpec(argv=("a",), then="a")}, {"a": CommandKiller(argv=("a",))}),
+    ],
+    ids=["not in force", "leads back", "leads to itself"],
+)
+def test_a_harder_step_that_leads_nowhere_is_left_out(
+    specs: dict[str, KillerSpec], expected: dict[str, Killer]
+) -> None:
+    """Entries are approved one by one: together they may say what no watch list could."""
+    assert killers_of(specs) == expected
+
+
+def test_the_contents_of_a_command_go_with_it() -> None:
+    killers = killers_of({"cli": CommandSpec(argv=("/bin/stop",), files={"/bin/stop": "ab" * 32})})
+    assert killers == {"cli": CommandKiller(argv=("/bin/stop",), files={"/bin/stop": "ab" * 32})}
+
+
+async def test_what_is_refused_is_left_to_the_harder_step(tmp_path: Path) -> None:
+    program = tmp_path / "stop"
+    program.write_text("planted")
+    killers = killers_of(
+        {
+            "cli": CommandSpec(argv=(f"{program}",), files={f"{program}": "0" * 64}, then="hard"),
+            "hard": CommandSpec(argv=("echo", "{session}", "is gone"), files={}),
+        }
+    )
+    assert (await killers["cli"].stop(TARGET, harder=False)).outcome is Outcome.REFUSED
+    stopped = await killers["cli"].stop(TARGET, harder=True)
+    assert stopped == Stopped(
+        outcome=Outcome.STOPPED, detail="the command ended with exit code 0: s-1 is gone"
     )
 
 

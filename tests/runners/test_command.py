@@ -5,6 +5,7 @@ import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,22 @@ def test_a_file_that_is_no_program(tmp_path: Path) -> None:
     assert run(str(file)).trouble == f"{file} may not be executed"
     file.chmod(0o755)
     assert run(str(file)).trouble == f"{file} could not be started: Exec format error"
+
+
+def test_a_file_that_is_not_the_one_that_was_approved_is_not_run(tmp_path: Path) -> None:
+    """Nor what was no file then; contents that nobody has filled in are whatever they are."""
+    script = tmp_path / "check.sh"
+    script.write_text(f"echo ran; touch {tmp_path}/ran")
+    argv, folder = ("sh", "check.sh"), str(tmp_path)
+    approved = {f"{script}": sha256(script.read_bytes()).hexdigest()}
+    for files in ({f"{script}": "0" * 64}, {}):
+        ran = run(*argv, folder=folder, files=files)
+        assert outcome(ran) == (None, f"{script} is not the file that was approved", "")
+    assert not (tmp_path / "ran").exists()
+    assert outcome(run(*argv, folder=folder, files=approved)) == (0, None, "ran")
+    assert outcome(run(*argv, folder=folder)) == (0, None, "ran")
+    script.write_text("exit 0")
+    assert run(*argv, folder=folder, files=approved).exit is None
 
 
 def test_no_descriptor_left() -> None:

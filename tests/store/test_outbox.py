@@ -585,6 +585,18 @@ async def test_what_was_given_up_for_a_chat_can_be_queued_again(
     assert await store.reading.outbox.counts(0) == OutboxCounts(waiting=2, parked=2)
 
 
+async def test_a_digest_that_was_given_up_is_sent_however_late(store: Database, undone: Undone) -> None:
+    """And is kept until it is."""
+    async with store.transaction() as tables:
+        for body, subject in (("alert", "incident:1"), ("digest", "digest:2026-W48")):
+            queued = await tables.outbox.put(message(body, subject=subject), NOON - 1)
+            await tables.outbox.park(queued, "blocked")
+        await tables.delete_older_than(NOON, 99)
+        assert await tables.outbox.unpark(int(HOME), NOON, HOME) == 1
+        assert await tables.outbox.unpark(int(HOME), 0, HOME) == 0
+    assert await due(undone) == ["digest"]
+
+
 async def test_what_was_sent_is_never_queued_again(store: Database, undone: Undone) -> None:
     (queued,) = await put(store, plain("alert"))
     async with store.transaction() as tables:

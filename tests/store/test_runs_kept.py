@@ -2,37 +2,25 @@
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-import aiosqlite
 import pytest
 
 from jobs.alert.outgoing import Outgoing
+from jobs.ports import Told
 from jobs.store.blocking import BlockingStore, open_blocking
 from jobs.store.database import Database, Tables
 from jobs.store.schema import FILE_NAME
 from jobs.verification.history import RecordedVerdict, WorkflowState
 from jobs.verification.verdict import Judged
 from tests.fakes import HOME, NOON
+from tests.store.failing import in_memory
 from tests.verdicts import MISSING, a_report, a_run, a_verdict, failing, passing
 
 DAY = 86_400.0
 NOTICE = b'{"run": 1, "workflow_id": 1}'
-
-
-@asynccontextmanager
-async def in_memory(store: Database) -> AsyncIterator[None]:
-    """The file cannot be written within the block, by the bot."""
-    await store._opened.writer.execute("PRAGMA query_only = ON")
-    with pytest.raises(aiosqlite.OperationalError) as failure:
-        async with store.transaction() as tables:
-            await tables.presence.note(0)
-    assert await store.endure(failure.value)
-    yield
-    assert await store.recover()
 
 
 async def _record(
@@ -147,7 +135,8 @@ async def test_what_both_have_recorded_of_a_run_becomes_one(
             if judged == failing():
                 message = Outgoing(kind="screen", body=NOTICE, subject=f"run:{ours.run_id}")
                 await tables.outbox.put(message, NOON)
-    assert await store.reading.verdicts.of_run(ours.run_id) == [ours, replace(theirs, run_id=ours.run_id)]
+    theirs = replace(theirs, run_id=ours.run_id, is_newest=False)
+    assert await store.reading.verdicts.of_run(ours.run_id) == [ours, theirs]
     assert await store.reading.workflows.all() == {"nightly": state}
     assert [message.subject for message in await _queued(store)] == [f"run:{ours.run_id}"]
     with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
@@ -242,6 +231,22 @@ async def test_the_run_of_an_open_alert_stays_however_old(store: Database) -> No
         await tables.workflows.save(state)
         await tables.delete_older_than(NOON, 99)
         assert await tables.verdicts.page(None, None, None, 9) == [last, alerted]
+
+
+async def test_the_runs_of_a_week_that_is_still_to_be_told_stay_however_old(store: Database) -> None:
+    """The bot was away for months, and `loopwarden verify` was not."""
+    async with store.transaction() as tables:
+        told, untold = [
+            await _record(tables, passing(), key, at=at)
+            for key, at in (("told", NOON - 9 * DAY), ("untold", NOON - 8 * DAY))
+        ]
+        for verdict, ran_at in ((told, NOON - 9 * DAY), (untold, NOON - 8 * DAY)):
+            sql = "UPDATE verdict SET ran_at = ? WHERE id = ?"
+            await tables.connection.execute(sql, (ran_at, verdict.id))
+        await tables.digests.add(Told(week="2027-W01", until=NOON - 8 * DAY, body=None, at=NOON))
+        await tables.digests.add(Told(week=None, until=NOON, body=None, at=NOON))
+        await tables.delete_older_than(NOON, 99)
+        assert [verdict.id for verdict in await tables.verdicts.page(None, None, None, 9)] == [untold.id]
 
 
 async def test_reports_and_workflows_are_never_too_old(store: Database) -> None:

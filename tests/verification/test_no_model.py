@@ -94,8 +94,8 @@ def allowed() -> AllowedContract:
 
 
 def test_the_contracts_cover_all_that_leads_to_a_verdict(graph: ImportGraph) -> None:
-    judging = {"jobs.verification", "jobs.artifacts", "jobs.runners", "jobs.recording"}
-    calling = {"jobs.run_verification", "jobs.run_watch", "bot.verifying"}
+    judging = {"jobs.verification", "jobs.artifacts", "jobs.runners", "jobs.recording", "jobs.keeping"}
+    calling = {"jobs.run_verification", "jobs.run_watch", "jobs.verifier_selftest", "bot.verifying"}
     for contract in CONTRACTS.values():
         assert set(contract["source_modules"]) == judging | calling
         assert set(contract["source_modules"]) <= graph.modules

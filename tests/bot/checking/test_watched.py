@@ -249,7 +249,7 @@ def overlaps(folder: Path, *entries: tuple[str, str, str]) -> list[Finding]:
     file.write_text("".join(entry.format(*each) for each in entries))
     read, finding = read_for_check(file)
     assert read is not None, finding
-    return list(check_overlaps(read))
+    return list(check_overlaps(read.sources))
 
 
 def test_entries_that_find_the_same_files_are_both_named(folder: Path) -> None:

@@ -1,0 +1,96 @@
+"""What `loopwarden verify` judges by: what was approved of a workflow, whatever the watch list says."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from bot.asked import Asked, UsageError, Words, by
+from jobs.pinning.deciding import decide
+from jobs.pinning.kind import How, Kind
+from jobs.pinning.pin import Entry, Pin, decoded, pin_of
+from jobs.store.blocking import BlockingStore, RunTables
+from jobs.verification.spec import WorkflowSpec
+from jobs.verification.wording import one_line
+
+Said = Asked | Exception
+"""What the watch list means by the words, or why it means nothing."""
+
+
+def enforced(
+    store: BlockingStore, given: Words, said: Said, now: float, complain: Callable[[str], None]
+) -> Asked:
+    """Return what is to be verified by what was approved; what nobody knew is pinned.
+
+    Raises:
+        UsageError, WatchlistError: there is no pin, and `said` is one; or it needs approval.
+    """
+    tables, name = store.tables, given.name
+    if (pin := store.read(tables.pins.of(Kind.WORKFLOW, name))) is not None:
+        spec = _spec_of(pin)
+        if (differing := _differing(said, spec)) is not None:
+            complain(f"warning: {differing}; what was approved of {one_line(name)} counts")
+        return by(spec, given)
+    if isinstance(said, Exception):
+        raise said
+    if not said.is_default:
+        said = msgspec.structs.replace(said, spec=_with_contents(said.spec))
+        _check_known_by_nobody(store, said.spec, now)
+        store.write(_pin(tables, said.spec, now))
+        complain(f"{one_line(name)} is pinned as the watch list has it; a change counts once it is approved")
+    return said
+
+
+def _with_contents(spec: WorkflowSpec) -> WorkflowSpec:
+    """Return a specification with digests of what it refers to."""
+    if not _refers(spec):
+        return spec
+    from jobs.contents import with_contents as filled_in  # noqa: PLC0415 - most refer to nothing
+
+    return filled_in(spec)
+
+
+def _not_pinned(spec: WorkflowSpec) -> tuple[str, ...]:
+    """Say what it refers to that no pin holds still."""
+    if not _refers(spec):
+        return ()
+    from jobs.contents import not_pinned as loose_in  # noqa: PLC0415 - as above
+
+    return loose_in(spec)
+
+
+def _refers(spec: WorkflowSpec) -> bool:
+    return spec.command is not None or spec.schema is not None
+
+
+def _spec_of(pin: Pin) -> WorkflowSpec:
+    spec = decoded(pin.kind, pin.entry or "")
+    assert isinstance(spec, WorkflowSpec)  # noqa: S101 - for mypy: its kind is asked for
+    return spec
+
+
+def _differing(said: Said, approved: WorkflowSpec) -> str | None:
+    if isinstance(said, Exception):
+        return one_line(f"{said}".partition("\n")[0])
+    if said.is_default:
+        return "there is no watch list"
+    return None if _with_contents(said.spec) == approved else "the watch list differs"
+
+
+def _check_known_by_nobody(store: BlockingStore, spec: WorkflowSpec, now: float) -> None:
+    pins, proposals = store.read(store.tables.pins.all()), store.read(store.tables.proposals.newest())
+    if not decide([_entry(spec)], pins, proposals, now).first_use:
+        raise UsageError(f"{one_line(spec.name)} is not approved yet: see the chat")
+
+
+async def _pin(tables: RunTables, spec: WorkflowSpec, now: float) -> None:
+    from jobs.alert.pin_notice import Pinned, first_use_told  # noqa: PLC0415 - once for each workflow
+
+    if await tables.pins.of(Kind.WORKFLOW, spec.name):
+        return  # another run was quicker
+    await tables.pins.add(pin_of(_entry(spec), How.FIRST_VERIFY, now))
+    pinned = Pinned(kind=Kind.WORKFLOW, name=spec.name, not_pinned=_not_pinned(spec))
+    await tables.outbox.put(first_use_told([pinned], How.FIRST_VERIFY), now)
+
+
+def _entry(spec: WorkflowSpec) -> Entry:
+    return Entry(kind=Kind.WORKFLOW, name=spec.name, spec=spec)

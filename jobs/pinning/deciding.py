@@ -1,0 +1,164 @@
+"""What of a watch list is in force: what was approved, and nothing else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import msgspec
+
+from jobs.pinning.kind import How, Kind, ProposalState
+from jobs.pinning.pin import Entry, Pin, Proposal, Spec, decoded, encoded, hash_of, pin_of
+from jobs.verification.spec import WorkflowSpec
+from jobs.watchlist.killers import CommandSpec, ProcessSpec
+
+_Key = tuple[Kind, str]
+
+_ASKED: Final = frozenset({ProposalState.OPEN, ProposalState.REJECTED})
+"""A proposal that is not made again as long as the file stays as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What follows from one look at the watch list. What is withdrawn is saved before what is proposed is added."""
+
+    in_force: tuple[Entry, ...]
+    """In the order in which they were first approved."""
+    first_use: tuple[Pin, ...] = ()
+    """To be added: in force from now on without anybody having been asked."""
+    proposed: tuple[Proposal, ...] = ()
+    """To be added, and asked."""
+    withdrawn: tuple[Proposal, ...] = ()
+    """To be saved: the file says something else by now, or again what is in force; then also one that was rejected."""
+    altered: tuple[Pin, ...] = ()
+    """Newer than what is in force, and not used: altered in the database, or written by another release."""
+
+
+def decide(
+    written: Sequence[Entry] | None, pins: Sequence[Pin], proposals: Sequence[Proposal], now: float
+) -> Decision:
+    """Return what is in force, and what is to be kept and told.
+
+    `written`: what the file says, with contents; None: it cannot be read, or is wrong.
+    `pins`: every row there is, oldest first. `proposals`: the newest of every entry.
+    """
+    standing, altered = _standing(pins)
+    in_force: dict[_Key, Spec | None] = {key: spec for key, (_, spec) in standing.items()}
+    if written is None:
+        return Decision(in_force=_entries(in_force), altered=altered)
+    said = {(entry.kind, entry.name): entry for entry in written}
+    specs = {key: entry.spec for key, entry in said.items()}
+    asked = {(each.kind, each.name): each for each in proposals if each.state in _ASKED}
+    first = _first_used(said, in_force, altered, is_first=is_first_look(pins, proposals))
+    in_force |= {key: specs[key] for key in first}
+    differing = [key for key in dict.fromkeys((*specs, *in_force)) if specs.get(key) != in_force.get(key)]
+    return Decision(
+        in_force=_entries(in_force),
+        first_use=tuple(pin_of(said[key], How.FIRST_USE, now) for key in first),
+        proposed=tuple(
+            _proposal(key, specs.get(key), now)
+            for key in differing
+            if key not in asked or not _says(asked[key], specs.get(key))
+        ),
+        withdrawn=tuple(
+            replace(proposal, state=ProposalState.WITHDRAWN, decided_at=proposal.decided_at or now)
+            for key, proposal in asked.items()
+            if _is_over(proposal, specs.get(key), is_settled=key not in differing)
+        ),
+        altered=altered,
+    )
+
+
+def pins_in_force(pins: Iterable[Pin]) -> tuple[Pin, ...]:
+    """Return the newest usable pin of every entry that was not removed, in the order in which they were first approved.
+
+    `pins`: every row, or every row of one entry, oldest first.
+    """
+    return tuple(pin for pin, _ in _standing(pins)[0].values())
+
+
+def is_first_look(pins: Iterable[Pin], proposals: Sequence[Proposal]) -> bool:
+    """Whether no bot has looked at a watch list before: what it finds is pinned at once, whatever it is."""
+    has_bot_pinned = any(pin.how is How.FIRST_USE or pin.by is not None for pin in pins)
+    return not has_bot_pinned and not proposals
+
+
+def needs_approval(entry: Entry) -> bool:
+    """Whether a new entry runs a program or signals a process, so that it waits until a person approves it."""
+    if isinstance(entry.spec, WorkflowSpec):
+        return entry.spec.command is not None
+    return isinstance(entry.spec, CommandSpec | ProcessSpec)
+
+
+# ── what is in force ──────────────────────────────────────────────────────────────────────────────
+
+
+def _standing(pins: Iterable[Pin]) -> tuple[dict[_Key, tuple[Pin, Spec]], tuple[Pin, ...]]:
+    """Return by entry, in the order of approval, what is in force; and the pins that would be but cannot be used."""
+    # A dict keeps the place of a key whose value is replaced, and gives one that was removed and returns a new place.
+    standing: dict[_Key, tuple[Pin, Spec]] = {}
+    altered: dict[_Key, list[Pin]] = {}
+    for pin in pins:
+        key = (pin.kind, pin.name)
+        try:
+            spec = _spec_of(pin)
+        except msgspec.DecodeError:
+            altered.setdefault(key, []).append(pin)
+            continue
+        altered.pop(key, None)
+        if spec is None:
+            standing.pop(key, None)
+        else:
+            standing[key] = pin, spec
+    return standing, tuple(pin for pins in altered.values() for pin in pins)
+
+
+def _spec_of(row: Pin | Proposal) -> Spec | None:
+    """Raise `msgspec.DecodeError` if it does not hold what it did when it was written."""
+    if hash_of(row.entry) != row.hash:
+        raise msgspec.DecodeError("altered")
+    return None if row.entry is None else decoded(row.kind, row.entry)
+
+
+def _entries(specs: Mapping[_Key, Spec | None]) -> tuple[Entry, ...]:
+    return tuple(Entry(kind=kind, name=name, spec=spec) for (kind, name), spec in specs.items())
+
+
+def _first_used(
+    said: Mapping[_Key, Entry],
+    in_force: Mapping[_Key, Spec | None],
+    altered: Iterable[Pin],
+    *,
+    is_first: bool,
+) -> list[_Key]:
+    """Return what is pinned without anybody being asked.
+
+    On the first look of all that is also what `loopwarden verify` has pinned alike: else a file in which it has pinned
+    everything would never have been looked at.
+    """
+    known = {*in_force, *((pin.kind, pin.name) for pin in altered)}
+    return [
+        key
+        for key, entry in said.items()
+        if (is_first and in_force.get(key) == entry.spec)
+        or (key not in known and (is_first or not needs_approval(entry)))
+    ]
+
+
+# ── what is asked ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _proposal(key: _Key, spec: Spec | None, now: float) -> Proposal:
+    kind, name = key
+    text = encoded(spec)
+    return Proposal(kind=kind, name=name, entry=text, hash=hash_of(text), found_at=now)
+
+
+def _is_over(proposal: Proposal, spec: Spec | None, *, is_settled: bool) -> bool:
+    return is_settled or (proposal.state is ProposalState.OPEN and not _says(proposal, spec))
+
+
+def _says(proposal: Proposal, spec: Spec | None) -> bool:
+    try:
+        return _spec_of(proposal) == spec
+    except msgspec.DecodeError:
+        return False
