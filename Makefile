@@ -86,6 +86,7 @@ $(STAMP): pyproject.toml requirements-dev.lock
 		echo "Loopwarden needs Python 3.11 or newer, and '$(PYTHON)' is not. Name one: make PYTHON=python3.12" >&2; \
 		exit 1; \
 	}
+	@echo "Installing into $(VENV): 450 MB, half a minute or more"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "verify",
         help="say whether a run has delivered, check by check, and keep that",
         epilog="Exit code: 0 if the run delivered, 1 if not, 2 if it was asked wrongly, the watch list is"
-        " wrong, or what it runs is not approved yet. What was approved counts, whatever the watch list says."
+        " wrong, or what it runs is not approved yet. What was pinned counts, whatever the watch list says."
         " Without a watch list, the last word is the PATH of an output; a NAME before it is only for the history.",
     )
     verify.add_argument("name", nargs="?", metavar="NAME", help="a workflow of the watch list")
@@ -80,11 +80,20 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--run", metavar="ID", help="your own id of the run")
     approve = commands.add_parser(
         "approve",
-        help="where no bot runs: show how the watch list differs from what was approved, and approve it",
-        epilog="Exit code: 0 if it counts now, 1 if the database cannot be used, 2 if it was asked wrongly, if the watch"
-        " list is wrong, or if a bot has ever looked at it: then it is approved in the chat.",
+        help="show how the workflows of the watch list differ from what is pinned; where no bot runs, approve them",
+        epilog="Exit code: 0 if it counts now or nothing differs, 1 if something does or the database cannot be used, 2 if"
+        " it was asked wrongly, if the watch list is wrong, or if a bot has ever looked at it: then it is approved in the"
+        " chat.",
     )
-    approve.add_argument("names", nargs="+", metavar="NAME", help="a workflow of the watch list")
+    approve.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a workflow; without one, all are shown and nothing is pinned",
+    )
+    approve.add_argument(
+        "--remove", action="store_true", help="take NAME out of force, which the watch list has no longer"
+    )
     approve.set_defaults(command=_approve)
     selftest = commands.add_parser(
         "selftest",
@@ -211,7 +220,7 @@ def _replay(options: argparse.Namespace) -> int:
 def _approve(options: argparse.Namespace) -> int:
     from bot.approving import approve
 
-    return approve(options.names)
+    return approve(options.names, is_removal=options.remove)
 
 
 def _selftest(options: argparse.Namespace) -> int:

@@ -36,10 +36,12 @@ from bot.watching import WatchlistFile
 from jobs.agent_stop import AgentStop
 from jobs.alert.pace import TELEGRAM_PACE, UNPACED, PacePolicy
 from jobs.alert_delivery import AlertDelivery
+from jobs.approved_copies import ApprovedCopies, copies_in
 from jobs.artifacts.copying import FileCopier
 from jobs.artifacts.find import FoundOutputs
 from jobs.artifacts.judge import ArtifactJudge
 from jobs.artifacts.trial import ApartTester
+from jobs.copying import Copying
 from jobs.killers.living import LivingProcesses
 from jobs.opening import keep_away_from
 from jobs.ports import Clock
@@ -70,7 +72,7 @@ _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
 """Seconds without an answered poll, or a look at the inbox or outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
-_PINS_EVERY: Final = 10
+_PINS_EVERY: Final = 5
 """Seconds between two looks at the watch list."""
 _RUNS_EVERY: Final = 5
 """Seconds between two looks at the outputs of workflows."""
@@ -136,17 +138,24 @@ async def open_app(
     policy = settings.thrash.policy()
     folder = expanded(settings.data_dir, "LOOPWARDEN_DATA_DIR")
     watchlist = expanded(settings.watchlist, "LOOPWARDEN_WATCHLIST")
-    watch = WatchlistFile(watchlist, policy.on_detection, folder / HOOKS)
+    copies = copies_in(folder)
+    watch = WatchlistFile(watchlist, policy.on_detection, folder / HOOKS, copies)
     keep_away_from(folder / FILE_NAME)
     with _exclusively(folder):
         async with open_database(folder) as store:
-            pinning = SpecPinning(store=store, watch=watch, clock=clock, on_detection=policy.on_detection)
+            pinning = SpecPinning(
+                store=store,
+                watch=watch,
+                clock=clock,
+                on_detection=policy.on_detection,
+                copying=Copying(copies=copies),
+            )
             await pinning.begin()
             bot = Bot(settings.token.get_secret_value(), session=session or session_for(settings))
             try:
                 # A terminal, or a test, can be written to at any pace.
                 pace = UNPACED if session else TELEGRAM_PACE
-                app = _wire(settings, store, watch, bot, clock, pinning=pinning, pace=pace)
+                app = _wire(settings, store, watch, bot, clock, pinning=pinning, copies=copies, pace=pace)
                 async with taking_reports(settings, store, watch, clock):
                     yield app
             finally:
@@ -161,6 +170,7 @@ def _wire(
     clock: Clock,
     *,
     pinning: SpecPinning,
+    copies: ApprovedCopies,
     pace: PacePolicy,
 ) -> App:
     policy, zone = settings.thrash.policy(), ZoneInfo(settings.tz)
@@ -224,7 +234,7 @@ def _wire(
         store=store,
         watch=watch,
         outputs=outputs,
-        judge=ArtifactJudge(ProcessRunner()),
+        judge=ArtifactJudge(ProcessRunner(copies)),
         copier=FileCopier(),
         clock=clock,
         zone=zone,

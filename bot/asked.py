@@ -97,7 +97,7 @@ def as_written(given: Words) -> Asked:
         WatchlistError: the watch list is wrong.
     """
     if given.has_watchlist:
-        return by(_workflow(given.watchlist, given.name), given)
+        return by(_workflow(given), given)
     *names, path = given.words
     if not names:
         _check_meant(path)
@@ -147,12 +147,19 @@ def _check_run(run: str) -> None:
         raise UsageError(f"--run: {flaw}")
 
 
-def _workflow(watchlist: str, name: str) -> WorkflowSpec:
-    workflows = read_workflows(watchlist)
-    if name not in workflows:
-        raise UsageError(f"{watchlist}: {unknown('no workflow of that name', name, workflows)}")
-    check_schema(workflows[name])
-    return workflows[name]
+def _workflow(given: Words) -> WorkflowSpec:
+    workflows = read_workflows(given.watchlist)
+    if given.name not in workflows:
+        why = unknown("no workflow of that name", given.name, workflows)
+        raise UsageError(f"{given.watchlist}: {why}{_how_to_name(*given.words)}")
+    check_schema(workflows[given.name])
+    return workflows[given.name]
+
+
+def _how_to_name(word: str, *more: str) -> str:
+    """Say how the output is asked for that somebody has named as if there were no watch list."""
+    is_output = not more and os.path.lexists(word)
+    return f"; with a watch list: loopwarden verify NAME {one_line(word)}" if is_output else ""
 
 
 def check_schema(spec: WorkflowSpec) -> None:

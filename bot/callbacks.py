@@ -98,7 +98,7 @@ class DigestButton(CallbackData, prefix="d"):
     """Shows a page of a digest in the message of the button."""
 
     digest: RowId
-    page: Annotated[int, Field(ge=1, lt=1000)]
+    page: Annotated[int, Field(ge=1, lt=2**31)]
 
 
 class KillButton(CallbackData, prefix="k"):

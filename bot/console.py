@@ -48,6 +48,7 @@ class Shown:
 
     id: int
     chat: int
+    at: datetime
     text: str
     entities: list[MessageEntity] = field(default_factory=list)
     buttons: dict[str, str] = field(default_factory=dict)
@@ -165,6 +166,7 @@ class ConsoleSession(BaseSession):
         shown = Shown(
             id=next(self._message_ids),
             chat=int(method.chat_id),
+            at=self._now(),
             text=text,
             reply_to=reply.message_id if isinstance(reply, ReplyParameters) else None,
             picture=picture,
@@ -194,7 +196,7 @@ class ConsoleSession(BaseSession):
 
     def _message(self, shown: Shown) -> Message:
         chat = _chat(shown.chat)
-        return Message(message_id=shown.id, date=self._now(), chat=chat, from_user=_BOT, text=shown.text)
+        return Message(message_id=shown.id, date=shown.at, chat=chat, from_user=_BOT, text=shown.text)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)

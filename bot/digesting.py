@@ -22,9 +22,10 @@ from jobs.digesting import Digesting
 from jobs.store.blocking import has_database, open_blocking
 from jobs.store.digest_tables import DigestTables
 from jobs.store.schema import StoreError
-from jobs.thrash.policy import ThrashPolicy
+from jobs.thrash.policy import LONGEST_BEAT
 
-_EVERY: Final = ThrashPolicy().every
+_EVERY: Final = LONGEST_BEAT
+"""Of the bot's settings nothing is known: what is shorter than three of these need be no absence."""
 
 
 def digest(weeks: int, png: str | None) -> int:

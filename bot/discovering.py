@@ -59,7 +59,8 @@ def show_sources() -> int:
 def _print(found: Sequence[Discovered], usual: Sequence[_Place], now: float) -> None:
     console = Console(highlight=False)
     if not found:
-        sys.stdout.write(nothing_at([place.shown for place in usual], console.encoding))
+        # No line of a watch list, where one may be expected.
+        sys.stderr.write(nothing_at([place.shown for place in usual], sys.stderr.encoding))
     elif console.is_terminal:
         console.print(*lines_of(found, _SAMPLE, now, console.encoding), sep="")
         sys.stdout.write(watchlist_of(found))

@@ -1,10 +1,12 @@
-"""What `loopwarden verify` judges by: what was approved of a workflow, whatever the watch list says."""
+"""What `loopwarden verify` judges by: what was pinned of a workflow, whatever the watch list says."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
 from bot.asked import Asked, UsageError, Words, by
+from bot.data_dir import data_dir
 from jobs.pinning.deciding import decide
 from jobs.pinning.kind import How, Kind
 from jobs.pinning.pin import Entry, Pin, decoded, pin_of
@@ -19,7 +21,7 @@ Said = Asked | Exception
 def enforced(
     store: BlockingStore, given: Words, said: Said, now: float, complain: Callable[[str], None]
 ) -> Asked:
-    """Return what is to be verified by what was approved; what nobody knew is pinned.
+    """Return what is to be verified by what was pinned; what nobody knew is pinned now.
 
     Raises:
         UsageError, WatchlistError: there is no pin, and `said` is one; or it needs approval.
@@ -27,8 +29,7 @@ def enforced(
     tables, name = store.tables, given.name
     if (pin := store.read(tables.pins.of(Kind.WORKFLOW, name))) is not None:
         spec = _spec_of(pin)
-        if (differing := _differing(said, spec)) is not None:
-            complain(f"warning: {differing}; what was approved of {one_line(name)} counts")
+        warn(store, said, spec, complain)
         return by(spec, given)
     if isinstance(said, Exception):
         raise said
@@ -36,6 +37,7 @@ def enforced(
         said = msgspec.structs.replace(said, spec=_with_contents(said.spec))
         _check_known_by_nobody(store, said.spec, now)
         store.write(_pin(tables, said.spec, now))
+        _copy(said.spec)
         complain(f"{one_line(name)} is pinned as the watch list has it; a change counts once it is approved")
     return said
 
@@ -58,6 +60,16 @@ def _not_pinned(spec: WorkflowSpec) -> tuple[str, ...]:
     return loose_in(spec)
 
 
+def _copy(spec: WorkflowSpec) -> None:
+    """Keep copies of the files of a command that was pinned, as the bot does."""
+    if spec.command is None:
+        return
+    from jobs.approved_copies import copies_in  # noqa: PLC0415 - as above
+
+    with suppress(OSError):  # without them it is run as long as its files are as they were
+        copies_in(data_dir()).add([spec])
+
+
 def _refers(spec: WorkflowSpec) -> bool:
     return spec.command is not None or spec.schema is not None
 
@@ -68,17 +80,37 @@ def _spec_of(pin: Pin) -> WorkflowSpec:
     return spec
 
 
-def _differing(said: Said, approved: WorkflowSpec) -> str | None:
+def warn(store: BlockingStore, said: Said, pinned: WorkflowSpec, complain: Callable[[str], None]) -> None:
+    """Say it if the watch list does not say what was pinned."""
+    if (warning := _warning(store, said, pinned)) is not None:
+        complain(f"warning: {warning}")
+
+
+def _warning(store: BlockingStore, said: Said, pinned: WorkflowSpec) -> str | None:
+    counts = f"what was pinned of {one_line(pinned.name)} counts"
     if isinstance(said, Exception):
-        return one_line(f"{said}".partition("\n")[0])
+        why = f"{said}".partition("\n")[0]
+        return f"{one_line(why)}; {counts}"
     if said.is_default:
-        return "there is no watch list"
-    return None if _with_contents(said.spec) == approved else "the watch list differs"
+        return f"there is no watch list; {counts}"
+    if _with_contents(said.spec) == pinned:
+        return None
+    return f"the watch list differs; {counts} until the change is approved: {_way_on(store, pinned.name)}"
+
+
+def _way_on(store: BlockingStore, name: str) -> str:
+    """Say where a person can approve what the watch list says."""
+    has_bot = store.read(store.tables.presence.last()) is not None
+    return "see the chat" if has_bot else f"`loopwarden approve {one_line(name)}`"
 
 
 def _check_known_by_nobody(store: BlockingStore, spec: WorkflowSpec, now: float) -> None:
     pins, proposals = store.read(store.tables.pins.all()), store.read(store.tables.proposals.newest())
-    if not decide([_entry(spec)], pins, proposals, now).first_use:
+    decision = decide([_entry(spec)], pins, proposals, now)
+    if (Kind.WORKFLOW, spec.name) in {(pin.kind, pin.name) for pin in decision.altered}:
+        way_on = _way_on(store, spec.name)
+        raise UsageError(f"the pin of {one_line(spec.name)} was altered in the database: {way_on}")
+    if not decision.first_use:
         raise UsageError(f"{one_line(spec.name)} is not approved yet: see the chat")
 
 
@@ -89,7 +121,8 @@ async def _pin(tables: RunTables, spec: WorkflowSpec, now: float) -> None:
         return  # another run was quicker
     await tables.pins.add(pin_of(_entry(spec), How.FIRST_VERIFY, now))
     pinned = Pinned(kind=Kind.WORKFLOW, name=spec.name, not_pinned=_not_pinned(spec))
-    await tables.outbox.put(first_use_told([pinned], How.FIRST_VERIFY), now)
+    for told in first_use_told([pinned], How.FIRST_VERIFY):
+        await tables.outbox.put(told, now)
 
 
 def _entry(spec: WorkflowSpec) -> Entry:

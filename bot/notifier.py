@@ -21,9 +21,10 @@ from aiogram.exceptions import (
     TelegramMigrateToChat,
     TelegramRetryAfter,
 )
-from aiogram.types import LinkPreviewOptions, ReplyParameters
+from aiogram.types import InlineKeyboardMarkup, LinkPreviewOptions, ReplyParameters
 from aiogram.utils.backoff import BackoffConfig
 
+from bot.callbacks import PinButton
 from bot.picturing import Picturing
 from bot.redaction import mask
 from bot.settings import Chat, parse_chat
@@ -93,7 +94,7 @@ class TelegramNotifier:
         try:
             return await self._write(shown, message)
         except TelegramBadRequest as error:
-            plain = Screen(text=cut(shown.text, _PLAIN_LIMIT), entities=[], keyboard=shown.keyboard)
+            plain = _plain(shown)
             if _says(error, _NO_CHAT) or (plain == shown and not shown.keyboard):
                 raise
             _log.warning("message %d is tried as plain text: %s", message.id, error.message)
@@ -162,6 +163,19 @@ class TelegramNotifier:
                 return NotifyError(mask(error.message), is_chat_lost=_says(error, _NO_CHAT))
             case _:
                 return NotifyError(mask(error.message), retry_after=next(self.waits[message.chat_id]))
+
+
+def _plain(shown: Screen) -> Screen:
+    text = cut(shown.text, _PLAIN_LIMIT)
+    # Nobody approves what they could not read.
+    is_kept = text == shown.text or not _decides(shown.keyboard)
+    return Screen(text=text, entities=[], keyboard=shown.keyboard if is_kept else None)
+
+
+def _decides(keyboard: InlineKeyboardMarkup | None) -> bool:
+    """Whether it is that of a proposal, on whichever page."""
+    buttons = [button for row in keyboard.inline_keyboard for button in row] if keyboard else []
+    return any((button.callback_data or "").startswith(f"{PinButton.__prefix__}:") for button in buttons)
 
 
 def _is_success(data: object) -> bool:

@@ -12,9 +12,12 @@ from aiogram import Bot
 from aiogram.exceptions import (
     TelegramAPIError,
     TelegramBadRequest,
+    TelegramEntityTooLarge,
     TelegramForbiddenError,
     TelegramMigrateToChat,
+    TelegramNetworkError,
     TelegramRetryAfter,
+    TelegramServerError,
 )
 from aiogram.types import BufferedInputFile, ReplyParameters
 
@@ -33,6 +36,9 @@ _UPLOAD: Final = 30
 """Seconds: it is larger than a text."""
 _TEXT_WAITS: Final = (TelegramRetryAfter, TelegramMigrateToChat, TelegramForbiddenError)
 """What Telegram would say to the text, too."""
+_MAY_PASS: Final = (TelegramServerError, TelegramNetworkError)
+_ATTEMPTS: Final = 3
+"""At the message, after which its text does not wait for the picture any more."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +58,7 @@ class Picturing:
     aside: Aside = field(default_factory=Aside)
 
     async def send(self, digest: Digest, message: Queued, chat: Chat) -> None:
-        """Send the picture of a digest. Raises `TelegramAPIError` only if the text would have to wait for the same reason."""
+        """Send the picture of a digest. Raises `TelegramAPIError` if both have to wait."""
         if message.id in self.sent:
             return
         try:
@@ -60,9 +66,9 @@ class Picturing:
                 f"picture {message.id}", _PATIENCE, partial(self.draw, picture(digest, self.zone))
             )
             await self._send(png, digest, message, chat)
-        except _TEXT_WAITS:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the text says everything
+        except Exception as error:
+            if _is_waited_for(error, message):
+                raise
             why = error.message if isinstance(error, TelegramAPIError) else f"{error}" or type(error).__name__
             _log.warning("message %d is sent without its picture: %s", message.id, mask(why))
             return
@@ -90,3 +96,9 @@ class Picturing:
             disable_notification=bool(message.silent),
             request_timeout=_UPLOAD,
         )
+
+
+def _is_waited_for(error: Exception, message: Queued) -> bool:
+    if isinstance(error, _MAY_PASS) and not isinstance(error, TelegramEntityTooLarge):
+        return message.attempts + 1 < _ATTEMPTS
+    return isinstance(error, _TEXT_WAITS)

@@ -9,13 +9,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from bot.asked import WATCHLIST, UsageError
+from bot.asked import WATCHLIST, UsageError, as_written, words_of
 from bot.clock import SystemClock
 from bot.data_dir import data_dir
 from bot.ending import orderly_ends
+from bot.enforced import Said, warn
 from jobs.artifacts.trial import ApartTester
+from jobs.contents import differing_files, with_contents
+from jobs.program.wording import not_approved
 from jobs.store.blocking import BlockingStore, has_database, open_blocking
 from jobs.store.schema import StoreError
+from jobs.verification.spec import CommandCheck
 from jobs.verification.trial import MadeOf, SelfTest
 from jobs.verifier_selftest import Subject, keep, pinned
 from jobs.watchlist.error import WatchlistError, unknown
@@ -77,10 +81,20 @@ def _written() -> Mapping[str, Subject]:
     return {name: Subject(spec=spec) for name, spec in read_workflows(path).items()}
 
 
+def _said(name: str) -> Said:
+    try:
+        return as_written(words_of(["--", name], os.environ))
+    except (UsageError, WatchlistError) as error:
+        return error
+
+
 def _tested(store: BlockingStore | None, subject: Subject) -> SelfTest:
     name, now = subject.spec.name, SystemClock().now()
+    if store and subject.pin_id is not None:
+        warn(store, _said(name), subject.spec, _complain)
     good = store.read(store.tables.good_outputs.of(name)) if store else None
-    made_of, result = ApartTester().test(subject.spec, good, now)
+    spec = with_contents(subject.spec) if subject.pin_id is None else subject.spec
+    made_of, result = ApartTester().test(spec, good, now)
     test = SelfTest(workflow=name, pin_id=subject.pin_id, made_of=made_of, result=result, at=now)
     if store:
         store.write(keep(store.tables, test))
@@ -92,22 +106,30 @@ def _tested(store: BlockingStore | None, subject: Subject) -> SelfTest:
 
 
 def _show(test: SelfTest, subject: Subject) -> None:
-    for line in _lines(test, has_command=subject.spec.command is not None):
+    for line in _lines(test, subject):
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
-def _lines(test: SelfTest, *, has_command: bool) -> Iterator[str]:
+def _lines(test: SelfTest, subject: Subject) -> Iterator[str]:
     result = test.result
     if test.made_of is MadeOf.NOTHING:
         yield f"{test.workflow}: nothing was tried: {result.trouble}"
         return
-    command = "; its command is not tried" if has_command else ""
+    command = _untried(subject.spec.command)
     trouble = f"; {result.trouble}" if result.trouble else ""
     counted = f"{result.detected} of {result.total} detected"
     yield f"{test.workflow}: {counted}, {_MADE_OF[test.made_of]}{command}{trouble}"
     for trial in result.survivors:
         yield f"  survived: {trial.mutant}, which the check {trial.check} should have caught: {trial.found}"
+
+
+def _untried(command: CommandCheck | None) -> str:
+    if command is None:
+        return ""
+    changed = () if command.files is None else differing_files(command.argv, command.folder, command.files)
+    words = [f", and {not_approved(path)}" for path in changed]
+    return f"; its command is not tried{words[0] if words else ''}"
 
 
 def _complain(text: str) -> None:

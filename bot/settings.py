@@ -32,7 +32,7 @@ from pydantic_settings import SettingsError as PydanticSettingsError
 
 from bot.data_dir import DEFAULT_DATA_DIR
 from bot.logs import LogFormat
-from jobs.thrash.policy import OnDetection, ThrashPolicy
+from jobs.thrash.policy import LONGEST_BEAT, OnDetection, ThrashPolicy
 
 PREFIX: Final = "LOOPWARDEN_"
 ENV_FILE: Final = Path(".env")
@@ -121,7 +121,9 @@ def _check_zone(name: str) -> str:
 class ThrashSettings(BaseModel, frozen=True):
     """The policy, as far as users would choose differently."""
 
-    every: Annotated[float, Field(ge=1, le=300, description="seconds between scans")] = _DEFAULT.every
+    every: Annotated[float, Field(ge=1, le=LONGEST_BEAT, description="seconds between scans")] = (
+        _DEFAULT.every
+    )
     window: Annotated[float, Field(gt=0, le=86_400, description="seconds a repeated call may be old")] = (
         _DEFAULT.window
     )

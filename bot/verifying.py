@@ -27,10 +27,14 @@ from jobs.verification.history import Report, Trigger
 from jobs.verification.identity import names_of
 from jobs.verification.spec import CommandCheck, Names
 from jobs.verification.trial import GoodOutput
-from jobs.verification.verdict import Judged, Outcome, Past
+from jobs.verification.verdict import Check, Judged, Outcome, Past
 from jobs.watchlist.error import WatchlistError
 
 _EXIT: Final = {Outcome.PASS: 0, Outcome.FAIL: 1, Outcome.MISSING: 1}
+_BY_DEFAULT: Final = (
+    "there is no watch list, so status, result and timestamp are asked for;"
+    " which fields yours has, a watch list says"
+)
 
 
 def verify(arguments: Sequence[str]) -> int:
@@ -38,7 +42,7 @@ def verify(arguments: Sequence[str]) -> int:
     try:
         given = words_of(arguments, os.environ)
         with orderly_ends():
-            judged = _judged(given, _said(given))
+            judged, is_by_pin = _judged(given, _said(given))
     except UsageError as error:
         _complain(f"{error}")
         return 2
@@ -46,7 +50,7 @@ def verify(arguments: Sequence[str]) -> int:
         _complain(f"the watch list is wrong: {error}")
         return 2
     _show(judged)
-    return _EXIT[judged.verdict.outcome]
+    return _EXIT[judged.verdict.outcome] if is_by_pin else 2
 
 
 def _said(given: Words) -> Said:
@@ -58,13 +62,19 @@ def _said(given: Words) -> Said:
         return error
 
 
-def _judged(given: Words, said: Said) -> Judged:
-    """Judge the run and keep the verdict. Where the database cannot be used, the verdict is all there is."""
+def _judged(given: Words, said: Said) -> tuple[Judged, bool]:
+    """Judge the run and keep the verdict. Where the database cannot be used, the verdict is all there is.
+
+    Where one is there and cannot be read it is no verdict by what was pinned: then False comes with it.
+    """
     now = SystemClock().now()
     judged: Judged | None = None
+    was_there = has_database(data_dir())
+    is_pin_known = False
     try:
         with open_blocking(data_dir()) as store:
             said = enforced(store, given, said, now, _complain)
+            is_pin_known = True
             asked = at_path(said)
             case = _case(store, asked, _report(asked, now))
             start = monotonic()
@@ -73,14 +83,24 @@ def _judged(given: Words, said: Said) -> Judged:
             good = None if asked.is_default else _copied(store, case, judged, now)
             store.write(record(store.tables, case, judged, now=now, took=took, good=good))
     except StoreError as error:
-        _complain(f"warning: the verdict is not kept: {error}")
+        _complain(
+            f"warning: the verdict is not kept: {error}{'' if is_pin_known else _by_file(said, was_there)}"
+        )
     if judged is not None:
-        return judged
+        return judged, True
     if isinstance(said, Exception):
         raise said
     asked = at_path(said)
     names = names_of(asked.spec, _report(asked, now), asked.zone)
-    return _judge(asked, names, now, Past())
+    return _judge(asked, names, now, Past()), is_pin_known or not was_there
+
+
+def _by_file(said: Said, was_there: bool) -> str:
+    if was_there:
+        return "; what was pinned is not known: this is only what the watch list says"
+    if isinstance(said, Exception) or said.is_default:
+        return ""
+    return "; what was pinned is not known, so the watch list counts"
 
 
 def _report(asked: Asked, now: float) -> Report:
@@ -105,16 +125,21 @@ def _copied(store: BlockingStore, case: Case, judged: Judged, now: float) -> Goo
 
 
 def _judge(asked: Asked, names: Names, now: float, past: Past) -> Judged:
-    return ArtifactJudge(_Runner()).judge(asked.spec, names, now, past, path=asked.path)
+    judged = ArtifactJudge(_Runner()).judge(asked.spec, names, now, past, path=asked.path)
+    failure = judged.verdict.failure
+    if asked.is_default and failure and failure.check is Check.FIELDS:
+        _complain(_BY_DEFAULT)
+    return judged
 
 
 class _Runner:
     """Runs a workflow's command; most have none."""
 
     def run(self, command: CommandCheck, workflow: str, names: Names, path: str) -> Ran:
+        from jobs.approved_copies import copies_in  # noqa: PLC0415 - with what it imports
         from jobs.runners.command import ProcessRunner  # noqa: PLC0415 - takes longer to import than all checks take
 
-        return ProcessRunner().run(command, workflow, names, path)
+        return ProcessRunner(copies_in(data_dir())).run(command, workflow, names, path)
 
 
 # ── what is said ──────────────────────────────────────────────────────────────────────────────────

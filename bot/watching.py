@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from jobs.approved_copies import ApprovedCopies
 from jobs.contents import with_contents
 from jobs.killers.dry_run import DryRunKiller
 from jobs.killers.registry import Escalating, killers_of
 from jobs.pinning.kind import Kind
+from jobs.pinning.links import Killers, killers_in, missing_killer
 from jobs.pinning.pin import Entry, Spec
 from jobs.ports import Watched, WatchlistInForce
 from jobs.sources.registry import FORMATS, build_source
@@ -14,7 +16,6 @@ from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import NO_PRICES, Prices
 from jobs.verification.spec import WorkflowSpec
 from jobs.watchlist.error import WatchlistError
-from jobs.watchlist.killers import KillerSpec
 from jobs.watchlist.reading import Watchlist, read_watchlist
 from jobs.watchlist.sources import SourceSpec
 
@@ -22,14 +23,21 @@ from jobs.watchlist.sources import SourceSpec
 class WatchlistFile(WatchlistInForce):
     """Reads the file, and keeps in force what it is told to, whatever the file says."""
 
-    def __init__(self, path: Path, on_detection: OnDetection, hooks: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        on_detection: OnDetection,
+        hooks: Path | None = None,
+        copies: ApprovedCopies | None = None,
+    ) -> None:
         """Read nothing yet. `hooks` is the folder in which hooks tell of calls."""
         self._path = path
         self._on_detection = on_detection
         self._hooks = None if hooks is None else str(hooks.absolute())
+        self._copies = copies
         self._state: tuple[int, ...] | None = None
         self._written: Watchlist | None = None
-        self._in_force: tuple[Sequence[Entry], Prices] = ((), NO_PRICES)
+        self._built_of: tuple[Sequence[SourceSpec], Killers, Prices] | None = None
         self._watched: Mapping[str, Watched] = {}
         self._workflows: Mapping[str, WorkflowSpec] = {}
         self.error: str | None = None
@@ -53,14 +61,13 @@ class WatchlistFile(WatchlistInForce):
 
     def enforce(self, entries: Sequence[Entry]) -> None:
         """Put these in force, and nothing else."""
-        prices = self.prices
-        if (entries, prices) == self._in_force:
-            return
         specs = [entry.spec for entry in entries]
-        killers = {entry.name: entry.spec for entry in entries if isinstance(entry.spec, KillerSpec)}
-        self._watched = self._built([spec for spec in specs if isinstance(spec, SourceSpec)], killers)
+        killers = killers_in(entries)
+        sources = [spec for spec in specs if isinstance(spec, SourceSpec)]
+        if (parts := (sources, killers, self.prices)) != self._built_of:
+            self._watched = self._built(*parts)
+            self._built_of = parts
         self._workflows = {spec.name: spec for spec in specs if isinstance(spec, WorkflowSpec)}
-        self._in_force = entries, prices
 
     def _read(self) -> None:
         try:
@@ -71,9 +78,9 @@ class WatchlistFile(WatchlistInForce):
             self.error, self.prices = None, self._written.prices
 
     def _built(
-        self, specs: Sequence[SourceSpec], killer_specs: Mapping[str, KillerSpec]
+        self, specs: Sequence[SourceSpec], killer_specs: Killers, prices: Prices
     ) -> Mapping[str, Watched]:
-        killers = killers_of(killer_specs)
+        killers = killers_of(killer_specs, self._copies)
         sources = (build_source(spec, self._hooks, specs[:place]) for place, spec in enumerate(specs))
         return {
             spec.name: Watched(
@@ -83,7 +90,8 @@ class WatchlistFile(WatchlistInForce):
                 on_detection=spec.on_detection or self._on_detection,
                 is_dry_run=isinstance(killer, DryRunKiller),
                 has_other_step=isinstance(killer, Escalating),
-                prices=self.prices,
+                missing_killer=missing_killer(spec, killer_specs),
+                prices=prices,
             )
             for spec, source in zip(specs, sources, strict=True)
         }
@@ -104,4 +112,4 @@ def _state(path: Path) -> tuple[int, ...] | None:
         found = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

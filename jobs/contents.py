@@ -5,6 +5,7 @@ import hashlib
 import os
 import stat
 import string
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeVar
@@ -12,10 +13,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from jobs.opening import kind_of, opened_to_read
-from jobs.verification.spec import MEGABYTE, WorkflowSpec
+from jobs.verification.spec import MEGABYTE, CommandCheck, WorkflowSpec
 from jobs.watchlist.killers import CommandSpec
 
-LARGEST_SCHEMA: Final = MEGABYTE
+IN_TURN: Final = "what it reads or starts in turn"
+LARGEST_SCHEMA: Final = MEGABYTE // 4
 _LARGEST: Final = 256 * MEGABYTE
 """Bytes of a file that is pinned."""
 _PIECE: Final = MEGABYTE
@@ -25,14 +27,14 @@ _Spec = TypeVar("_Spec", bound=msgspec.Struct)
 _State = tuple[int, ...]
 
 # A file that is written twice within one tick of the file system's clock may keep the digest of what it held first.
-# What decides right before a program is run, `differing_file`, does not ask it.
+# What decides right before a program is run, `differing_files`, does not ask it.
 _digests: Final = dict[_State, str]()
 
 
 def with_contents(spec: _Spec) -> _Spec:
     """Return it with `files` and `schema_text` filled in. Blocks."""
     if isinstance(spec, CommandSpec):
-        return msgspec.structs.replace(spec, files=_files(spec.argv, None))
+        return msgspec.structs.replace(spec, files=_files(spec.argv, spec.folder))
     if not isinstance(spec, WorkflowSpec):
         return spec
     command = spec.command
@@ -42,23 +44,28 @@ def with_contents(spec: _Spec) -> _Spec:
     return msgspec.structs.replace(spec, command=command, schema_text=text)
 
 
-def differing_file(argv: Sequence[str], folder: str | None, files: Mapping[str, str] | None) -> str | None:
-    """Return the first path of an argument, or of `files`, that does not lead to what it did when they were filled in.
+def differing_files(argv: Sequence[str], folder: str, files: Mapping[str, str]) -> Iterator[str]:
+    """Yield the paths of arguments, and of `files`, that do not lead to what they did when these were filled in.
 
-    An argument that has become a file since then is one, too. None: all is as it was, or they were not filled in. Blocks.
+    An argument that has become a file since then is one, too, if it looks like a path: a word such as `stop` means a
+    file to few programs, and who could write one would stop the stop. Blocks.
     """
     # A moment remains between this look and the program's own: who may write to the file can use it, once in a while,
     # and is found out by the next look. What a pinned file reads in turn, or is run by, is as it is.
-    if files is None:
-        return None
-    paths = dict.fromkeys([*files, *_paths(argv, folder)])
-    return next((path for path in paths if _digest(path) != files.get(path)), None)
+    late = (os.path.join(folder, word) for _, word in _words(argv) if "/" in word or "." in word)
+    yield from (path for path in dict.fromkeys([*files, *late]) if _digest(path) != files.get(path))
+
+
+def files_of(spec: msgspec.Struct) -> Mapping[str, str]:
+    """Return the digests by path that are filled in."""
+    command = spec.command if isinstance(spec, WorkflowSpec) else spec
+    return command.files or {} if isinstance(command, CommandSpec | CommandCheck) else {}
 
 
 def not_pinned(spec: msgspec.Struct) -> tuple[str, ...]:
     """Say what a specification whose contents are filled in runs or reads that is not pinned by content. Blocks."""
     if isinstance(spec, CommandSpec):
-        return tuple(_loose(spec.argv, None, spec.files or {}))
+        return tuple(_loose(spec.argv, spec.folder, spec.files or {}))
     if not isinstance(spec, WorkflowSpec):
         return ()
     command = spec.command
@@ -71,21 +78,17 @@ def not_pinned(spec: msgspec.Struct) -> tuple[str, ...]:
 # ── which files an argv names ─────────────────────────────────────────────────────────────────────
 
 
-def _paths(argv: Sequence[str], folder: str | None) -> Iterator[str]:
-    """Yield absolute ones; without a folder the relative ones start from this process's own."""
-    folder = _current() if folder is None else folder
+def paths_of(argv: Sequence[str], folder: str) -> Iterator[tuple[int, str]]:
+    """Yield the paths that arguments may name, each with its place among them."""
+    yield from ((place, os.path.join(folder, word)) for place, word in _words(argv))
+
+
+def _words(argv: Sequence[str]) -> Iterator[tuple[int, str]]:
     program, *rest = map(_literal, argv)
     # Without a slash it is looked for on the PATH, whatever lies in the folder.
     if program and "/" in program:
-        yield os.path.join(folder, program)
-    yield from (os.path.join(folder, text) for text in rest if text and not text.startswith("-"))
-
-
-def _current() -> str:
-    try:
-        return os.getcwd()
-    except FileNotFoundError:  # it was removed: nothing can be found from there
-        return "/"
+        yield 0, program
+    yield from ((place, text) for place, text in enumerate(rest, 1) if text and not text.startswith("-"))
 
 
 def _literal(template: str) -> str | None:
@@ -96,8 +99,9 @@ def _literal(template: str) -> str | None:
     return "".join(literal for literal, *_ in parts)
 
 
-def _loose(argv: Sequence[str], folder: str | None, files: Mapping[str, str]) -> Iterator[str]:
-    folder = _current() if folder is None else folder
+def _loose(argv: Sequence[str], folder: str, files: Mapping[str, str]) -> Iterator[str]:
+    # What that is nobody can tell from the arguments: `python3 -m x`, `make -C x`, an `import`.
+    yield IN_TURN
     if "/" not in argv[0]:
         yield f"{argv[0]}, which is found on the PATH"
     for template in argv[1:]:
@@ -106,7 +110,8 @@ def _loose(argv: Sequence[str], folder: str | None, files: Mapping[str, str]) ->
             yield f"{template}, which is another one each time"
         elif text.startswith("-") and _names_a_file(text, folder):
             yield f"what the option {text} names"
-    yield from (words for path in _paths(argv, folder) if path not in files and (words := _why_not(path)))
+    paths = (path for _, path in paths_of(argv, folder) if path not in files)
+    yield from (words for path in paths if (words := _why_not(path)))
 
 
 def _names_a_file(option: str, folder: str) -> bool:
@@ -128,9 +133,14 @@ def _why_not(path: str) -> str | None:
 # ── what is in them ───────────────────────────────────────────────────────────────────────────────
 
 
-def _files(argv: Sequence[str], folder: str | None) -> dict[str, str]:
-    found = ((path, _digest(path, _digests)) for path in _paths(argv, folder))
+def _files(argv: Sequence[str], folder: str) -> dict[str, str]:
+    found = ((path, known_digest(path)) for _, path in paths_of(argv, folder))
     return {path: digest for path, digest in found if digest is not None}
+
+
+def known_digest(path: str) -> str | None:
+    """Return the sha256 of a regular file, hex, as it was when it last changed by its times; None as below. Blocks."""
+    return _digest(path, _digests)
 
 
 def _digest(path: str, known: dict[_State, str] | None = None) -> str | None:
@@ -162,9 +172,19 @@ def _state(file: int) -> _State:
 
 
 def _text(path: str) -> str | None:
+    content = content_of(path, LARGEST_SCHEMA)
     try:
-        with _opened(path, LARGEST_SCHEMA) as file:
-            return b"".join(_pieces(file, LARGEST_SCHEMA)).decode("utf-8-sig")
+        # Many workflows may share one schema, and then they share one text.
+        return None if content is None else sys.intern(content.decode("utf-8-sig"))
+    except ValueError:
+        return None
+
+
+def content_of(path: str, most: int) -> bytes | None:
+    """Return what a regular file holds; None if it is none, cannot be read, or has more bytes than that. Blocks."""
+    try:
+        with _opened(path, most) as file:
+            return b"".join(_pieces(file, most))
     except (OSError, ValueError):
         return None
 

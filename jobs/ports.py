@@ -227,6 +227,8 @@ class Watched:
     """Whether the killer only says what it would do."""
     has_other_step: bool = False
     """Whether the killer's harder step is another killer."""
+    missing_killer: str | None = None
+    """The name of one that is not in force: until it is, there is none."""
     prices: Prices = NO_PRICES
 
 
@@ -429,6 +431,10 @@ class Pins(Protocol):
         """Return every row, oldest first."""
         ...
 
+    async def marks(self) -> Sequence[tuple[int, str]]:
+        """Return of every row its id and hash: what tells whether others were added, or some are gone."""
+        ...
+
     async def newest(self) -> int:
         """Return the id of the newest row, 0 if there is none."""
         ...
@@ -442,6 +448,9 @@ class Pins(Protocol):
         ...
 
     async def add(self, pin: Pin) -> Pin: ...
+    async def put_back(self, pin: Pin) -> None:
+        """Have a row be what it was, with its id, whatever has become of it."""
+        ...
 
 
 class Proposals(Protocol):
@@ -450,6 +459,10 @@ class Proposals(Protocol):
     async def get(self, proposal_id: int) -> Proposal | None: ...
     async def newest(self) -> Sequence[Proposal]:
         """Return the newest proposal of every entry that has one."""
+        ...
+
+    async def marks(self) -> Sequence[tuple[int, str]]:
+        """Return of every row its id and state."""
         ...
 
     async def add(self, proposal: Proposal) -> Proposal: ...
@@ -523,10 +536,15 @@ class Digests(Protocol):
     async def get(self, digest_id: int) -> Told | None: ...
     async def of_week(self, week: str) -> Told | None: ...
     async def newest_week(self, now: float) -> Told | None:
-        """Return the digest of the latest week that has one and was over at `now`."""
+        """Return the digest of the latest week that was over at `now`, and told by then."""
+        ...
+
+    async def begun_at(self) -> float | None:
+        """Return when a bot first looked which weeks are to be told; None if none ever has."""
         ...
 
     async def add(self, told: Told) -> Told: ...
+    async def save(self, told: Told) -> None: ...
 
 
 class RunCounts(Protocol):
@@ -534,7 +552,7 @@ class RunCounts(Protocol):
 
     async def between(self, since: float, until: float) -> Figures: ...
     async def first_at(self) -> float | None:
-        """Return when the first of the runs was heard of that can be counted."""
+        """Return when the first of the runs was judged that can be counted."""
         ...
 
     async def rates(self) -> Sequence[WeekRate]:
@@ -599,6 +617,8 @@ class Outbox(Protocol):
 
     async def put(self, outgoing: Outgoing, now: float) -> int: ...
     async def told_at(self, subject: str) -> float | None: ...
+    async def is_told(self, subject: str, since: float) -> bool: ...
+    async def last_told(self, subject: str) -> str | None: ...
     async def due(self, now: float, home: str) -> Queued | None: ...
     async def next_at(self, now: float, home: str) -> float | None: ...
     async def lease(self, outgoing_id: int) -> None: ...
@@ -700,6 +720,8 @@ class Store(Protocol):
     """Why the file is not in use; None while it is."""
     set_aside: Path | None
     """Where a damaged file was put when the one in use was begun."""
+    knows_all: bool
+    """Whether, when it was opened, there was nothing before that could not be read."""
 
     @property
     def reading(self) -> Tables:
@@ -721,6 +743,10 @@ class Store(Protocol):
 
     async def endure(self, error: BaseException) -> bool:
         """Go on in memory if `error` means that the file cannot be used; return whether that is so."""
+        ...
+
+    async def check(self) -> None:
+        """Go on in memory if the file is not the one any more that was opened."""
         ...
 
     async def recover(self) -> bool:

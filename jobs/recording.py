@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final
 from jobs.alert.outgoing import Mode
 from jobs.alert.run_news import Judgement, answer_of, closing, is_past, news, opened, state_after, subject_of
 from jobs.verification.history import CLOCK_SLACK, RecordedVerdict, Report, Run, Trigger, WorkflowState
-from jobs.verification.identity import is_about, is_missing, is_verified, names_of, run_of, slot_for
+from jobs.verification.identity import (
+    is_about,
+    is_failed_try,
+    is_missing,
+    is_verified,
+    names_of,
+    run_of,
+    slot_for,
+)
 from jobs.verification.spec import Names, WorkflowSpec
 from jobs.verification.trial import GoodOutput
 from jobs.verification.verdict import Artifact, Judged, Outcome, Past, Sighting, Verdict
@@ -101,7 +109,15 @@ async def record(
     await conclude(tables, report, run)
     if newest and is_verified(report, newest, output):
         return newest
-    verdict = await tables.verdicts.add(_verdict(case, run, judged, now=now, took=took))
+    verdict = _verdict(case, run, judged, now=now, took=took)
+    if newest:
+        verdict = replace(
+            verdict,
+            ran_at=newest.ran_at,
+            said_done=verdict.said_done or newest.said_done,
+            failed_tries=newest.failed_tries + is_failed_try(report, newest, output),
+        )
+    verdict = await tables.verdicts.add(verdict)
     await _tell(tables, report, newest, Judgement(run=run, verdict=verdict), now)
     if good is not None:
         await tables.good_outputs.keep(replace(good, run_id=run.id))
@@ -191,7 +207,8 @@ def _verdict(case: Case, run: Run, judged: Judged, *, now: float, took: float) -
         at=now,
         took=took,
         as_of=case.as_of,
-        ran_at=run.at,
+        # Not when it was first heard of: that may be in a week whose runs were counted before it was judged.
+        ran_at=now,
         checks=" ".join(result.check for result in judged.verdict.results),
         said_done=bool(failure and judged.verdict.said_done),
     )

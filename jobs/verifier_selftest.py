@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -19,6 +20,8 @@ from jobs.verification.trial import GoodOutput, MadeOf, SelfTest, Trials
 
 _AHEAD: Final = 3600.0
 """Seconds: what is tested so long before a digest is new enough for it."""
+_PATIENCE: Final = 600.0
+"""Seconds after which no further test is begun: a digest may wait for them."""
 _LONGEST: Final = 300.0
 """Seconds for one workflow; the process that tests it takes half of that at most."""
 
@@ -38,7 +41,8 @@ class Subject:
 class VerifierSelftest:
     """Tests every workflow after each approved change, and before each digest.
 
-    1. Those are taken whose newest self-test is of another pin, or older than the hour before the newest digest.
+    1. Those are taken whose newest self-test is of another pin, or older than the hour before the newest digest: first
+       what is new, then what was tested longest ago. What ten minutes are not enough for is left for the next time.
     2. One after the other, apart, the last good output is made bad, or one made up, and each mutant judged. No command
        is run, and nothing is read where the outputs lie.
     3. What came of it is committed, and with it an alert that names every mutant that has survived.
@@ -58,9 +62,13 @@ class VerifierSelftest:
         await self.up_to(slot(last_ended(self.clock.now() + _AHEAD, self.zone), self.zone))
 
     async def up_to(self, digest: float) -> None:
-        """Have all tests done that a digest at a time (epoch seconds) tells of."""
+        """Have the tests done that a digest at a time (epoch seconds) tells of."""
+        begun = self.clock.now()
         async with self.turn:
             for subject in await self._due(digest - _AHEAD):
+                # Nor when the clock is set back meanwhile.
+                if not begun <= self.clock.now() <= begun + _PATIENCE:
+                    return
                 await self._test(subject)
 
     async def _due(self, since: float) -> Sequence[Subject]:
@@ -68,7 +76,8 @@ class VerifierSelftest:
         latest = await reading.selftests.latest()
         pins = await pinned(reading)
         subjects = [pins.get(name, Subject(spec=spec)) for name, spec in self.watch.workflows().items()]
-        return [each for each in subjects if _is_due(each, latest.get(each.spec.name), since, now)]
+        due = [each for each in subjects if _is_due(each, latest.get(each.spec.name), since, now)]
+        return sorted(due, key=lambda each: _tested_at(each, latest.get(each.spec.name)))
 
     async def _test(self, subject: Subject) -> None:
         spec, now = subject.spec, self.clock.now()
@@ -101,10 +110,13 @@ def _subjects(pins: Iterable[Pin]) -> Iterator[tuple[str, Subject]]:
 
 
 def _is_due(subject: Subject, newest: SelfTest | None, since: float, now: float) -> bool:
-    if newest is None or newest.pin_id != subject.pin_id:
-        return True
     # One that is ahead is of a time before the clock was set back.
-    return newest.at < since or newest.at > now + CLOCK_SLACK
+    return not since <= _tested_at(subject, newest) <= now + CLOCK_SLACK
+
+
+def _tested_at(subject: Subject, newest: SelfTest | None) -> float:
+    """Return when a workflow was tested as it is in force; before all times if it never was."""
+    return newest.at if newest and newest.pin_id == subject.pin_id else -math.inf
 
 
 async def keep(tables: RunTables, test: SelfTest) -> None:

@@ -91,7 +91,7 @@ def an_eventful_digest() -> Digest:
             earlier_failed=2,
             likelihood=0.000012,
         ),
-        Alarm(drift=Drift.NO_RUNS, workflow="weekly", runs=1, earlier_runs=4),
+        Alarm(drift=Drift.NO_RUNS, workflow="weekly", runs=1, last_ran="2026-W47"),
         Alarm(drift=Drift.NEVER_REACHED, workflow="hourly", check=Check.COUNT, runs=168),
         Alarm(
             drift=Drift.TOO_GOOD,
@@ -146,4 +146,4 @@ def an_eventful_digest() -> Digest:
         Away(since=SUNDAY - _DAY, until=SUNDAY - _DAY + 2 * _HOUR),
         Away(since=SUNDAY - _HOUR, until=SUNDAY - _HOUR + 90),
     )
-    return a_digest(is_late=True, alarms=alarms, selftests=tests, stops=(stop,), pins=pins, absences=away)
+    return a_digest(alarms=alarms, selftests=tests, stops=(stop,), pins=pins, absences=away)

@@ -14,6 +14,8 @@ async def pinned(folder: Path) -> None:
     """Have what the watch list in `folder` says approved, and told, while no bot runs."""
     entries = WatchlistFile(folder / "loopwarden.toml", OnDetection.STOP).written()
     assert entries
+    now = time.time()  # noqa: TID251 - as the bot would
     async with open_database(folder / "data") as store, store.transaction() as tables:
+        how = How.APPROVED if await tables.pins.newest() else How.FIRST_USE
         for entry in entries:
-            await tables.pins.add(pin_of(entry, How.FIRST_USE, time.time()))  # noqa: TID251 - as the bot would
+            await tables.pins.add(pin_of(entry, how, now))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from jobs import contents
-from jobs.contents import LARGEST_SCHEMA, differing_file, not_pinned, with_contents
+from jobs.contents import IN_TURN, LARGEST_SCHEMA, differing_files, not_pinned, with_contents
 from jobs.opening import keep_away_from
 from jobs.verification.spec import CommandCheck, WorkflowSpec
 from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
@@ -21,7 +21,7 @@ def digest(content: bytes) -> str:
 
 
 def files_of(folder: Path, *argv: str) -> dict[str, str]:
-    """Those of a workflow's check; a killer's are the same, whichever folder it is in."""
+    """Those of a workflow's check; a killer's are the same."""
     checked = with_contents(WorkflowSpec(command=CommandCheck(argv=argv, folder=str(folder))))
     assert checked.command is not None
     assert checked.command.files is not None
@@ -29,7 +29,11 @@ def files_of(folder: Path, *argv: str) -> dict[str, str]:
 
 
 def loose(folder: Path, *argv: str) -> tuple[str, ...]:
-    return not_pinned(with_contents(WorkflowSpec(command=CommandCheck(argv=argv, folder=str(folder)))))
+    """Beside what every command may do."""
+    spec = with_contents(WorkflowSpec(command=CommandCheck(argv=argv, folder=str(folder))))
+    first, *others = not_pinned(spec)
+    assert first == IN_TURN
+    return tuple(others)
 
 
 @pytest.fixture
@@ -57,18 +61,9 @@ def test_each_argument_that_is_a_regular_file_is_pinned(tmp_path: Path, script: 
     }
 
 
-def test_a_killers_relative_arguments_start_from_the_bots_own_folder(
-    tmp_path: Path, script: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert with_contents(CommandSpec(argv=("sh", "check.sh"))).files == {f"{script}": digest(b"exit 0")}
-
-
-def test_a_folder_that_was_removed_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    assert with_contents(CommandSpec(argv=("sh", "check.sh"))).files == {}
+def test_a_killers_relative_arguments_start_from_its_folder_too(tmp_path: Path, script: Path) -> None:
+    killer = CommandSpec(argv=("sh", "check.sh"), folder=f"{tmp_path}")
+    assert with_contents(killer).files == {f"{script}": digest(b"exit 0")}
 
 
 def test_braces_that_are_meant_stand_for_themselves(tmp_path: Path) -> None:
@@ -213,8 +208,8 @@ def test_not_all_digests_are_kept_for_ever(tmp_path: Path, monkeypatch: pytest.M
 # ── right before it is run ────────────────────────────────────────────────────────────────────────
 
 
-def differing(folder: Path, files: dict[str, str] | None, *argv: str) -> str | None:
-    return differing_file(argv, str(folder), files)
+def differing(folder: Path, files: dict[str, str], *argv: str) -> str | None:
+    return next(differing_files(argv, str(folder), files), None)
 
 
 def test_what_is_as_it_was_may_be_run(tmp_path: Path, script: Path) -> None:
@@ -234,17 +229,23 @@ def test_what_is_another_file_or_none_by_now_may_not(tmp_path: Path, script: Pat
     assert differing(tmp_path, files, "sh", "check.sh") is None
 
 
-def test_nor_may_what_was_no_file_and_is_one_by_now(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["missing.sh", "./missing", "{{missing.sh}}"])
+def test_nor_may_what_was_no_file_and_is_one_by_now(tmp_path: Path, word: str) -> None:
     """Whoever writes it would have planted it."""
-    files = files_of(tmp_path, "sh", "missing.sh")
-    assert files == {}
-    (tmp_path / "missing.sh").write_text("exit 0")
-    assert differing(tmp_path, files, "sh", "missing.sh") == f"{tmp_path}/missing.sh"
+    assert files_of(tmp_path, "sh", word) == {}
+    path = f"{tmp_path}/{word.replace('{{', '{').replace('}}', '}')}"
+    Path(path).write_text("exit 0")
+    assert differing(tmp_path, {}, "sh", word) == path
 
 
-def test_what_was_never_looked_at_may_be_run_as_it_is(tmp_path: Path, script: Path) -> None:
-    assert script.exists()
-    assert differing(tmp_path, None, "sh", "check.sh") is None
+def test_a_word_that_does_not_look_like_a_path_means_no_file_unless_it_was_one(tmp_path: Path) -> None:
+    """A file of its name is no reason not to run what was approved; one that was pinned is."""
+    assert files_of(tmp_path, "echo", "build") == {}
+    (tmp_path / "build").write_text("planted")
+    assert differing(tmp_path, {}, "echo", "build") is None
+    files = files_of(tmp_path, "sh", "build")
+    (tmp_path / "build").write_text("exit 0")
+    assert differing(tmp_path, files, "sh", "build") == f"{tmp_path}/build"
 
 
 def test_a_known_digest_is_not_believed_before_a_run(
@@ -274,6 +275,7 @@ def test_what_is_not_pinned_is_said(tmp_path: Path, script: Path) -> None:
     (tmp_path / "rules").touch()
     assert loose(tmp_path, f"{script}", "--rules=rules") == ("what the option --rules=rules names",)
     assert not_pinned(CommandSpec(argv=("openclaw", "stop", "{session}"))) == (
+        IN_TURN,
         "openclaw, which is found on the PATH",
         "{session}, which is another one each time",
     )
@@ -303,5 +305,5 @@ def test_a_schema_that_cannot_be_pinned_is_said(tmp_path: Path, content: bytes |
         path.write_bytes(content)
     spec = with_contents(WorkflowSpec(schema=str(path)))
     assert spec.schema_text is None
-    assert not_pinned(spec) == (f"{path}, which cannot be read as a text of at most 1,000,000 bytes",)
+    assert not_pinned(spec) == (f"{path}, which cannot be read as a text of at most 250,000 bytes",)
     assert not_pinned(msgspec.structs.replace(spec, schema_text="{}")) == ()

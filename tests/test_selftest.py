@@ -142,12 +142,56 @@ def test_what_is_pinned_counts(folder: Path, selftest: Selftest) -> None:
     assert kept(folder, "workflow, pin_id") == [("approved", 1)]
 
 
+@pytest.mark.parametrize(
+    ("watchlist", "why"),
+    [
+        (
+            NIGHTLY.replace('required = ["status"]\n', ""),
+            "the watch list differs; what was pinned of nightly counts until the change is approved: `loop",
+        ),
+        (
+            WEEKLY,
+            "loopwarden.toml: no workflow of that name; known: weekly; what was pinned of nightly counts",
+        ),
+        ("=", "line 1, column 1"),
+        (None, "neither is there a watch list"),
+    ],
+    ids=["edited", "gone", "wrong", "no file"],
+)
+def test_where_the_watch_list_differs_from_what_is_tried_that_is_said(
+    folder: Path, selftest: Selftest, capsys: pytest.CaptureFixture[str], watchlist: str | None, why: str
+) -> None:
+    """As `loopwarden verify` does."""
+    (folder / "loopwarden.toml").write_text(NIGHTLY)
+    delivered(folder, capsys)
+    assert selftest("nightly")[2] == ""
+    (folder / "loopwarden.toml").unlink()
+    if watchlist is not None:
+        (folder / "loopwarden.toml").write_text(watchlist)
+    code, [line], complained = selftest("nightly")
+    assert (code, line.partition(":")[0]) == (0, "nightly")
+    assert complained.startswith(f"loopwarden: warning: {why}")
+    main(["verify", "nightly"])
+    assert capsys.readouterr().err == complained
+
+
 def test_what_is_not_pinned_is_tried_as_it_is_written(folder: Path, selftest: Selftest) -> None:
     """Beside what is."""
     pin(WorkflowSpec(name="nightly", status=StatusSpec()), folder)
     (folder / "loopwarden.toml").write_text(NIGHTLY + WEEKLY)
     assert [line.partition(":")[0] for line in selftest()[1]] == ["nightly", "weekly"]
     assert kept(folder, "workflow, pin_id") == [("nightly", 1), ("weekly", None)]
+
+
+def test_the_schema_of_what_is_not_pinned_is_tried_as_it_is_in_its_file(
+    folder: Path, selftest: Selftest
+) -> None:
+    (folder / "schema.json").write_text(
+        '{"type": "object", "required": ["a"], "properties": {"a": {"const": 7}}}'
+    )
+    (folder / "loopwarden.toml").write_text('[workflows.n]\noutput = "n.json"\nschema = "schema.json"\n')
+    code, [line], _ = selftest()
+    assert (code, line.split(",")[1]) == (0, " made of an output made up after its specification")
 
 
 def test_no_command_is_run(folder: Path, selftest: Selftest) -> None:
@@ -157,6 +201,22 @@ def test_no_command_is_run(folder: Path, selftest: Selftest) -> None:
     assert code == 0
     assert line.endswith("; its command is not tried")
     assert not (folder / "ran").exists()
+
+
+def test_a_command_that_is_not_the_approved_one_is_named(
+    folder: Path, selftest: Selftest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not tried, but nobody may take it for what was approved."""
+    script = folder / "check.sh"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    (folder / "loopwarden.toml").write_text(NIGHTLY + 'command = { argv = ["./check.sh"] }\n')
+    delivered(folder, capsys)
+    assert selftest()[1][0].endswith("; its command is not tried")
+    script.write_text("#!/bin/sh\nexit 1\n")
+    _, [line], complained = selftest()
+    assert line.endswith(f"; its command is not tried, and {script} is not the file that was approved")
+    assert "the watch list differs" in complained
 
 
 # ── what came of it ───────────────────────────────────────────────────────────────────────────────

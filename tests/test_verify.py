@@ -43,6 +43,10 @@ HEAVY: Final = {
 NOT_REACHED: Final = [f"{check:<9}  not reached" for check in ("parses", "fields", "fresh", "status")]
 PINNED: Final = b"loopwarden: w is pinned as the watch list has it; a change counts once it is approved\n"
 """What is said at first sight of a workflow."""
+BY_DEFAULT: Final = (
+    "loopwarden: there is no watch list, so status, result and timestamp are asked for;"
+    " which fields yours has, a watch list says\n"
+)
 NIGHTLY: Final = """
 [workflows.nightly]
 output = "out/report-{date}.json"
@@ -146,10 +150,20 @@ def test_the_first_failure_decides(folder: Path, verify: Verify, written: str, c
     """What comes after it is not reached, and the exit code is 1."""
     (folder / "report.json").write_text(written.replace("NOW", now()))
     done = verify("report.json")
-    assert (done.returncode, done.stderr) == (1, "")
+    assert (done.returncode, done.stderr) == (1, BY_DEFAULT if check == "fields" else "")
     results = [line[11:22].rstrip() for line in done.stdout.splitlines()]
     at = ["exists", "parses", "fields", "fresh", "status"].index(check)
     assert results == ["pass"] * at + ["FAIL"] + ["not reached"] * (4 - at)
+
+
+def test_fields_of_its_own_are_asked_for_without_a_word_about_the_defaults(
+    folder: Path, verify: Verify
+) -> None:
+    (folder / "loopwarden.toml").write_text('[workflows.n]\noutput = "n.json"\nrequired = ["total"]\n')
+    (folder / "n.json").write_text(a_report())
+    done = verify("n")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "pinned" in done.stderr
 
 
 def test_a_run_that_left_nothing_fails(folder: Path, verify: Verify) -> None:
@@ -366,7 +380,7 @@ def test_a_database_of_a_newer_release_is_left_alone(folder: Path, verify: Verif
     with closing(sqlite3.connect(folder / "data" / FILE_NAME)) as database:
         database.execute("PRAGMA user_version = 1000")
     done = verify("report.json")
-    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "newer release" in done.stderr
     assert len(kept(folder, "id")) == 1
 
@@ -412,6 +426,17 @@ def test_an_error_of_the_specification_is_one_line(
         (folder / "w.toml").write_text(watchlist)
     done = verify(name, LOOPWARDEN_WATCHLIST="w.toml")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"loopwarden: {message}\n")
+
+
+def test_a_path_alone_is_no_workflow_of_a_watch_list(folder: Path, verify: Verify) -> None:
+    """How it is asked then is said, if something lies there."""
+    (folder / "loopwarden.toml").write_text(NIGHTLY)
+    (folder / "x.json").write_text(a_report())
+    unknown = "loopwarden: loopwarden.toml: no workflow of that name; known: nightly"
+    assert verify("x.json").stderr == f"{unknown}; with a watch list: loopwarden verify NAME x.json\n"
+    assert verify("y.json").stderr == f"{unknown}\n"
+    assert verify("x.json", "x.json").stderr == f"{unknown}\n"
+    assert not (folder / "data").exists()
 
 
 @pytest.mark.parametrize("run", ["../../etc/passwd", "a\nb", "\x1b[31m", "x" * 300])

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.sources import registry
 from jobs.thrash.policy import OnDetection
 from jobs.thrash.price import NO_PRICES, Price, Prices
 from jobs.watchlist.error import WatchlistError
 from jobs.watchlist.killers import CommandSpec, DryRunSpec, ProcessSpec
 from jobs.watchlist.reading import Watchlist, parse_watchlist, read_watchlist
-from jobs.watchlist.sources import SourceSpec
+from jobs.watchlist.sources import FORMAT_NAMES, SourceSpec
 
 FOLDER = Path("/etc/loopwarden")
 FORMATS = ("gateway",)
+ALIKE = "must not look like another name, by blanks, variants of letters or what shows as nothing"
 SOURCE = """
 [[sources]]
 name = "main"
@@ -103,6 +105,7 @@ def test_a_whole_watch_list() -> None:
                 ),
                 timeout=5,
                 then="signal",
+                folder="/etc/loopwarden",
             ),
             "signal": ProcessSpec(
                 match=r"agent\.py", pid_file="/etc/loopwarden/run/agent.pid", grace=2.5, then="rehearsal"
@@ -145,7 +148,7 @@ def test_what_is_left_out_has_its_default() -> None:
     assert watchlist.sources[0].on_detection is None
     assert watchlist.sources[0].killer is None
     assert watchlist.killers == {
-        "stopper": CommandSpec(argv=("stop", "{session}"), timeout=30, then=None),
+        "stopper": CommandSpec(argv=("stop", "{session}"), timeout=30, then=None, folder="/etc/loopwarden"),
         "signal": ProcessSpec(match="agent", pid_file=None, grace=10, then=None),
     }
 
@@ -174,7 +177,9 @@ def test_home_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     watchlist = parse(text)
     assert watchlist.sources[0].path == "/home/[[]a]{b}/logs/*.jsonl"
-    assert watchlist.killers["cli"] == CommandSpec(argv=("/home/[a]{{b}}/bin/stop",))
+    assert watchlist.killers["cli"] == CommandSpec(
+        argv=("/home/[a]{{b}}/bin/stop",), folder="/etc/loopwarden"
+    )
     assert watchlist.killers["signal"] == ProcessSpec(match="agent", pid_file="/home/[a]{b}/agent.pid")
 
 
@@ -185,7 +190,9 @@ def test_the_watch_lists_own_folder_is_no_pattern(tmp_path: Path) -> None:
     text = SOURCE.replace("/var/log/agents/*.jsonl", "*.jsonl") + KILLER.replace('"stop"', '"./stop"')
     watchlist = parse(text, folder)
     assert glob.glob(watchlist.sources[0].path) == [str(folder / "one.jsonl")]  # noqa: PTH207 - as sources read it
-    assert watchlist.killers["stopper"] == CommandSpec(argv=(f"{tmp_path}/[ab]{{{{c}}}}/stop", "{session}"))
+    assert watchlist.killers["stopper"] == CommandSpec(
+        argv=(f"{tmp_path}/[ab]{{{{c}}}}/stop", "{session}"), folder=f"{folder}"
+    )
 
 
 # ── what is wrong ─────────────────────────────────────────────────────────────────────────────────
@@ -218,6 +225,10 @@ WRONG_SOURCES = [
     (SOURCE.replace("main", ""), "sources[0].name: must not be empty"),
     (SOURCE.replace("main", "a\\nb"), "sources[0].name: must not hold control or invisible characters"),
     (SOURCE.replace("main", "a\\u202eb"), "sources[0].name: must not hold control or invisible characters"),
+    (SOURCE.replace("main", "main "), f"sources[0].name: {ALIKE}"),
+    (SOURCE.replace("main", "ma\\u3164in"), f"sources[0].name: {ALIKE}"),
+    (SOURCE.replace("main", "\\uff4dain"), f"sources[0].name: {ALIKE}"),
+    (SOURCE.replace("main", "main\\ufe0f"), f"sources[0].name: {ALIKE}"),
     (SOURCE + SOURCE, "sources[1].name: already the name of sources[0]"),
     (
         SOURCE.replace("gateway", "gatway"),
@@ -396,6 +407,9 @@ WRONG_TOML = [
     ('a = "\x01"', "line 1, column 6: not valid TOML, or defined twice"),
     (f"a = {'[' * 5000}", "not readable as TOML: nested too deeply, or a number too long"),
     (f"a = {'1' * 5000}", "not readable as TOML: nested too deeply, or a number too long"),
+    (f"{'a.' * 5000}b = 1", "not readable as TOML: nested too deeply, or a number too long"),
+    (f"a = [1, {{ 'b c' = {2**63} }}]", "a[1].'b c': out of range"),
+    (f"a.b = {-(2**63) - 1}", "a.b: out of range"),
 ]
 
 
@@ -518,3 +532,15 @@ def test_a_file_that_is_too_large(tmp_path: Path) -> None:
     file = tmp_path / "loopwarden.toml"
     file.write_bytes(b"#" * (1024 * 1024 + 1))
     assert unreadable(file) == f"{file}: larger than 1 MiB; is that the watch list?"
+
+
+def test_no_more_entries_are_watched_than_can_be_asked_about() -> None:
+    source = '[[sources]]\nname = "s{}"\npath = "calls.jsonl"\n'
+    many = "".join(map(source.format, range(1000)))
+    assert len(parse(many).sources) == 1000
+    more = f'{many}[workflows.nightly]\noutput = "out.json"\n'
+    assert error_in(more) == "1,001 sources, killers and workflows; at most 1,000 are watched"
+
+
+def test_a_pin_knows_every_format_that_there_is() -> None:
+    assert frozenset(registry.FORMATS) == FORMAT_NAMES

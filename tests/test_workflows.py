@@ -160,6 +160,24 @@ def test_the_folder_of_an_output_stands_for_itself() -> None:
     assert spec.command.argv == ("/srv/[a]{{date}}/check",)
 
 
+@pytest.mark.parametrize(
+    "written", ["loopwarden.toml", "./loopwarden.toml", "../here/../here/loopwarden.toml"]
+)
+def test_a_watch_list_says_the_same_however_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    """What was pinned under one name of it would else differ under another."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "loopwarden.toml").write_text(HEAD + 'command = { argv = ["./check"] }\nschema = "s.json"\n')
+    monkeypatch.chdir(folder)
+    whole = read_workflows(f"{folder}/loopwarden.toml")
+    assert whole["w"].command == CommandCheck(argv=(f"{folder}/check",), folder=f"{folder}")
+    assert read_workflows(written) == whole
+    assert read_watchlist(Path(written), ()).workflows == whole
+    assert read_watchlist(folder / written, ()).workflows == whole
+
+
 def test_a_program_without_a_folder_is_looked_up_on_the_path() -> None:
     command = one('command = { argv = ["make", "test"] }').command
     assert command is not None

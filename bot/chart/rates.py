@@ -12,6 +12,8 @@ _TOP: Final = 74
 _AXIS: Final = 280
 _WEEKS: Final = 324
 _HEIGHT: Final = 140
+_FIRST: Final = LEFT + 100
+"""Where the first week begins: beside the word."""
 _ABOVE: Final = -24
 _BELOW: Final = 48
 _LEAST_RANGE: Final = 0.1
@@ -24,6 +26,7 @@ def draw(canvas: Canvas, top: float, rates: Sequence[Rate]) -> None:
     """Draw the line below its heading."""
     canvas.text(LEFT, top, "Runs that passed, % by week", HEADING, INK, bold=True)
     canvas.line([(LEFT, top + _AXIS), (RIGHT, top + _AXIS)], EMPTY, 2)
+    canvas.text(LEFT, top + _WEEKS, "week", SMALL, FAINT)
     points = _points(top + _TOP, rates)
     for stretch in _stretches(points):
         canvas.line(stretch, PASSED, 5, dot=18)
@@ -38,7 +41,7 @@ def draw(canvas: Canvas, top: float, rates: Sequence[Rate]) -> None:
 
 
 def _centre(number: int, of: int) -> float:
-    return LEFT + (RIGHT - LEFT) * (number + 0.5) / of
+    return _FIRST + (RIGHT - _FIRST) * (number + 0.5) / of
 
 
 def _points(top: float, rates: Sequence[Rate]) -> list[Point | None]:

@@ -15,6 +15,7 @@ from jobs.pinning.change import Change
 from jobs.pinning.deciding import Decision, decide, is_first_look, pins_in_force
 from jobs.pinning.difference import difference
 from jobs.pinning.kind import Kind, ProposalState
+from jobs.pinning.links import Killers, killers_in
 from jobs.pinning.pin import Pin, Proposal, Spec, decoded
 from jobs.store.blocking import BlockingConnection, run
 from jobs.store.pins import SqlPins, SqlProposals
@@ -42,9 +43,6 @@ def check_pins(
     rows, written = _rows(folder), watch.written()
     if rows is None or written is None:
         return
-    if is_first_look(rows.pins, rows.proposals):
-        yield fine(_PINS, "what the watch list says is pinned at the next start")
-        return
     decision = decide(written, rows.pins, rows.proposals, now)
     in_force = {(entry.kind, entry.name): entry.spec for entry in decision.in_force}
     for altered in decision.altered:
@@ -53,8 +51,14 @@ def check_pins(
     differing = _differing(rows.proposals, decision)
     for proposal in differing:
         before = in_force.get((proposal.kind, proposal.name))
-        yield _difference(proposal, before, on_detection)
-    if not decision.altered and not differing:
+        yield _difference(proposal, before, on_detection, killers_in(decision.in_force))
+    is_all = not decision.altered and not differing
+    if is_first_look(rows.pins, rows.proposals):
+        if decision.first_use:
+            yield fine(
+                _PINS, f"what {'' if is_all else 'else '}the watch list says is pinned at the next start"
+            )
+    elif is_all:
         yield fine(_PINS, "what is in force is what the watch list says")
 
 
@@ -91,10 +95,12 @@ def _differing(proposals: Sequence[Proposal], decision: Decision) -> list[Propos
     return [*asked.values(), *decision.proposed]
 
 
-def _difference(proposal: Proposal, before: Spec | None, on_detection: OnDetection) -> Finding:
+def _difference(
+    proposal: Proposal, before: Spec | None, on_detection: OnDetection, killers: Killers
+) -> Finding:
     found = Differing(proposal=proposal, is_new=before is None)
     after = None if proposal.entry is None else decoded(proposal.kind, proposal.entry)
-    changes = difference(before, after, on_detection) if before and after else ()
+    changes = difference(before, after, on_detection, killers) if before and after else ()
     shown = [_change(change) for change in changes[:_CHANGES_SHOWN]]
     more = [f"and {len(changes) - len(shown)} more"] if len(changes) > len(shown) else []
     mend = "press Approve or Reject under its message; /audit shows it"

@@ -35,4 +35,6 @@ async def turn(query: CallbackQuery, callback_data: DigestButton, desk: Desk) ->
         await desk.answer(query, view.gone())
         return
     body = msgspec.json.decode(told.body, type=Digest)
-    await desk.replace(query, view.page(told.id, body, callback_data.page, desk.zone))
+    # Of a message that is too old Telegram does not say when it was sent.
+    at = query.message.date.timestamp() if isinstance(query.message, Message) else body.until
+    await desk.replace(query, view.page(told.id, body, callback_data.page, desk.zone, at))

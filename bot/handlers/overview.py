@@ -80,6 +80,7 @@ async def _sources(desk: Desk, now: float) -> list[SourceStatus]:
                 stops="no killer, observed"
                 if watched.killer is None
                 else f"on detection {watched.on_detection}",
+                missing_killer=watched.missing_killer,
                 problems=[*_being_read(desk, name, now), *watched.source.problems()],
             )
         )

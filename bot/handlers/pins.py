@@ -15,9 +15,9 @@ from bot.views.audit import SHOWN, AuditPage
 from bot.views.audit import audit as audit_view
 from bot.views.screen import Screen
 from jobs.alert.pin_notice import ProposalNotice, subject_of
+from jobs.answering import Decided
 from jobs.pinning.audit import Audited, audited
 from jobs.pinning.pin import Pin
-from jobs.spec_pinning import Decided
 
 _DECISIONS: Final = {PinVerb.APPROVE, PinVerb.REJECT}
 
@@ -70,16 +70,20 @@ async def _notice(desk: Desk, proposal_id: int) -> ProposalNotice | None:
         found = await tables.proposals.get(proposal_id)
         told = await tables.outbox.last_told(subject_of(found.kind, found.name)) if found else None
     notice = msgspec.json.decode(told, type=ProposalNotice) if told else None
-    return notice if notice and notice.proposal == proposal_id else None
+    return notice if notice and notice.proposal == proposal_id else await desk.pinning.asked(proposal_id)
 
 
 async def _page(desk: Desk, number: int) -> Screen:
-    pins = await desk.reading.pins.page(number * SHOWN, SHOWN + 1)
+    first = number * SHOWN
+    pins = await desk.reading.pins.page(first, SHOWN + 1)
+    differing = (await find_differing(desk.reading))[first:]
+    more = max(0, len(differing) - SHOWN)
     page = AuditPage(
         number=number,
         pins=[await _audited(desk, pin) for pin in pins[:SHOWN]],
-        has_older=len(pins) > SHOWN,
-        differing=await find_differing(desk.reading) if number == 0 else (),
+        has_older=len(pins) > SHOWN or more > 0,
+        differing=differing[:SHOWN],
+        more_differing=more,
     )
     return audit_view(page, desk.clock.now(), desk.zone)
 

@@ -35,7 +35,9 @@ class AuditPage:
     pins: Sequence[Audited]
     has_older: bool
     differing: Sequence[Differing] = ()
-    """Of the first page."""
+    """Some of the entries that differ, those first that wait for an answer."""
+    more_differing: int = 0
+    """How many are on older pages."""
 
 
 def audit(page: AuditPage, now: float, zone: ZoneInfo) -> Screen:
@@ -43,7 +45,7 @@ def audit(page: AuditPage, now: float, zone: ZoneInfo) -> Screen:
     rows = [line for pin in page.pins for line in _row(pin, now, zone)]
     return screen(
         lines(
-            *_differing(page.differing),
+            *_differing(page),
             Bold("Pins"),
             *(rows or ["None so far." if page.number == 0 else "No older ones."]),
         ),
@@ -52,15 +54,15 @@ def audit(page: AuditPage, now: float, zone: ZoneInfo) -> Screen:
     )
 
 
-def _differing(found: Sequence[Differing]) -> list[Text | str]:
-    if not found:
+def _differing(page: AuditPage) -> list[Text | str]:
+    if not page.differing:
         return []
     shown = [
         Text(f"#{each.proposal.id} {each.proposal.kind} ", name(each.proposal.name), f": {each.words}")
-        for each in found[:SHOWN]
+        for each in page.differing
     ]
-    more = len(found) - len(shown)
-    return [Bold("Not as in the file"), *shown, *([f"… and {more} more"] if more else [])]
+    more = page.more_differing
+    return [Bold("Not as in the file"), *shown, *([f"… and {more} more: Older"] if more else [])]
 
 
 def _row(found: Audited, now: float, zone: ZoneInfo) -> list[Text | str | None]:
@@ -105,8 +107,7 @@ def _shows(found: Sequence[Differing]) -> list[list[InlineKeyboardButton]]:
             text=f"Show #{each.proposal.id}",
             callback_data=PinButton(verb=PinVerb.SHOW, proposal=each.proposal.id).pack(),
         )
-        for each in found[:SHOWN]
-        if each.is_open
+        for each in found
     ]
     return [buttons[start : start + _IN_A_ROW] for start in range(0, len(buttons), _IN_A_ROW)]
 

@@ -6,6 +6,7 @@ from aiogram.utils.formatting import Bold, Code, Italic, Text
 
 from bot.views.cleaning import clean
 from jobs.pinning.change import Change, Mark
+from jobs.verification.wording import is_plain
 
 _LONGEST: Final = 400
 """UTF-16 units of a field or a value: room for 200 characters of any kind, more of which no change has."""
@@ -47,7 +48,8 @@ def not_pinned_line(words: str) -> Text:
 
 def _code(foreign: str) -> Code:
     """Return foreign text in one line, with every blank in it."""
-    return Code(" ".join(clean(foreign, _LONGEST).splitlines()) or "?")
+    shown = foreign if is_plain(foreign) else ascii(foreign)
+    return Code(" ".join(clean(shown, _LONGEST).splitlines()) or "?")
 
 
 def _shown(part: Text | str) -> str:

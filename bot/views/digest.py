@@ -7,11 +7,11 @@ from aiogram.types import InlineKeyboardButton
 from aiogram.utils.formatting import Bold, Text
 
 from bot.callbacks import DigestButton
+from bot.views.digest_drift import drift, too_good
 from bot.views.digest_pages import Line, paged
 from bot.views.digest_sections import (
     absences,
     checks,
-    drift,
     loops,
     missing,
     pins,
@@ -24,9 +24,12 @@ from bot.views.screen import Screen, screen
 from jobs.digest.digest import Digest
 
 
-def page(row: int, digest: Digest, number: int, zone: ZoneInfo) -> Screen:
-    """Render one page, counted from 1, of the digest in a row of the table; the last one for a number beyond."""
-    pages = paged(list(written(digest, zone)))
+def page(row: int, digest: Digest, number: int, zone: ZoneInfo, at: float) -> Screen:
+    """Render one page, counted from 1, of the digest in a row of the table; the last one for a number beyond.
+
+    `at`: when its message was sent.
+    """
+    pages = paged(list(written(digest, zone, is_late=digest.is_late(at))))
     number = min(number, len(pages))
     beside = [each for each in (number - 1, number + 1) if 1 <= each <= len(pages)]
     buttons = [_button(row, each, len(pages)) for each in beside]
@@ -41,7 +44,7 @@ def plain(digest: Digest, zone: ZoneInfo) -> str:
 
 def caption(digest: Digest, zone: ZoneInfo) -> str:
     """Return the line below the picture."""
-    return f"{title(digest, zone)}, {dates(digest, zone)}: {summary(digest)}"
+    return f"{title(digest)}, {dates(digest, zone)}: {summary(digest)}"
 
 
 def how_many(most: int) -> Screen:
@@ -56,15 +59,16 @@ def gone() -> Screen:
     return screen(Text("That digest is no longer kept. /digest makes a new one."))
 
 
-def written(digest: Digest, zone: ZoneInfo) -> Iterator[Line]:
+def written(digest: Digest, zone: ZoneInfo, *, is_late: bool = False) -> Iterator[Line]:
     """Yield the lines of a digest."""
-    late = ", late" if digest.is_late else ""
+    late = ", late" if is_late else ""
+    again = ", told again: the clock had been ahead" if digest.is_told_again else ""
     yield Line(
-        content=Text("📊 ", Bold(f"{title(digest, zone)}{late}"), f" · {dates(digest, zone)}"),
+        content=Text("📊 ", Bold(f"{title(digest)}{late}{again}"), f" · {dates(digest, zone)}"),
         is_heading=True,
     )
     yield Line(content=Text(f"{summary(digest)}."))
-    for section in (drift, said_done, missing, checks, selftest):
+    for section in (drift, said_done, missing, checks, too_good, selftest):
         yield from section(digest)
     for told in (loops, pins, absences):
         yield from told(digest, zone)
@@ -77,13 +81,13 @@ def _quiet(digest: Digest) -> Iterator[str]:
     """Yield what is worth saying because it did not happen."""
     runs = digest.figures.runs
     for happened, said in (
-        (digest.alarms, "No drift."),
+        # Of a week that goes on it is too early to say.
+        (digest.alarms or digest.week is None, "No drift."),
         (any(run.said_done for run in runs), "No run said that it was done and was not."),
         (any(run.missing for run in runs), "No run is missing."),
-        (digest.selftests, "The verifier has not been tested."),
         (digest.stops, "No loop was stopped."),
         (digest.pins, "No pin changed."),
-        (digest.absences, "The bot was never away."),
+        (digest.absences or not digest.is_watched, "The bot was never away."),
     ):
         if not happened:
             yield said

@@ -2,108 +2,104 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final, assert_never
+from functools import partial
+from typing import Final
 from zoneinfo import ZoneInfo
 
-from aiogram.utils.formatting import Bold, Text
-from msgspec.structs import replace
+from aiogram.utils.formatting import Text
 
 from bot.views.digest_pages import Line
-from bot.views.digest_words import chance, when
+from bot.views.digest_parts import MOST, each_of, heading, listed, section
+from bot.views.digest_words import tries, when
 from bot.views.measure import amount, money, plural, span
 from bot.views.text import name
 from jobs.digest.digest import Digest, PinChange, StoppedLoop
-from jobs.digest.figures import CheckFigures, RunFigures
-from jobs.verification.drift import Alarm, Drift
-from jobs.verification.trial import MadeOf
+from jobs.digest.figures import CheckFigures, RunFigures, by_workflow
+from jobs.pinning.kind import How
+from jobs.verification.trial import MadeOf, Trial
 
-_NAMES_IN_A_LINE: Final = 8
 _ABSENCES: Final = 10
 _HASH: Final = 8
 """Digits that tell versions apart."""
 _LONGEST_WHY: Final = 300
 
 
-def drift(digest: Digest) -> Iterator[Line]:
-    """Yield what is odd."""
-    checks: dict[Alarm, list[str]] = defaultdict(list)
-    for alarm in digest.alarms:
-        # What never fails has often never failed in several checks alike.
-        checks[replace(alarm, check=None)] += [] if alarm.check is None else [alarm.check]
-    told = [
-        Text(name(alarm.workflow), *(f", {check}" for check in named), f": {_oddity(alarm)}")
-        for alarm, named in checks.items()
-    ]
-    yield from _section("⚠️ Drift", told)
-
-
 def said_done(digest: Digest) -> Iterator[Line]:
     """Yield who claimed success without one."""
-    told = [
-        Text(name(run.workflow), f": {plural(run.said_done, 'run')}")
-        for run in digest.figures.runs
-        if run.said_done
-    ]
-    yield from _section("❌ Said done, but was not", told)
+    yield from section(
+        "❌ Said done, but was not",
+        [run for run in digest.figures.runs if run.said_done],
+        lambda run: Text(name(run.workflow), f": {plural(run.said_done, 'run')}"),
+    )
 
 
 def missing(digest: Digest) -> Iterator[Line]:
     """Yield whose runs did not come."""
-    told = [
-        Text(name(run.workflow), f": {plural(run.missing, 'run')}")
-        for run in digest.figures.runs
-        if run.missing
-    ]
-    yield from _section("❌ Missing", told)
+    runs = [run for run in digest.figures.runs if run.missing]
+    title = f"❌ Missing: {plural(sum(run.missing for run in runs), 'run')}"
+    yield from section(title, list(listed([run.workflow for run in runs])), lambda line: line)
 
 
 def checks(digest: Digest) -> Iterator[Line]:
-    """Yield every check of every workflow."""
-    if not digest.figures.runs:
+    """Yield every check of every workflow, of very many of the worst."""
+    runs: Sequence[RunFigures] = digest.figures.runs
+    if not runs:
         return
-    yield _heading("Checks")
-    for run in digest.figures.runs:
-        counted = [check for check in digest.figures.checks if check.workflow == run.workflow]
-        rows = [Text(f"✗ {check.check}: {_counts(check)}") for check in counted if check.failed]
-        if clean := [check for check in counted if not check.failed]:
-            rows.append(Text(f"✓ {_grouped(clean)}"))
-        yield Line(content=Text(name(run.workflow), f": {_runs(run)}"), is_heading=bool(rows))
-        yield from (Line(content=row) for row in rows)
+    yield heading("Checks")
+    if len(runs) > MOST:
+        runs = sorted(runs, key=lambda run: -run.failed - run.missing)
+    counted = by_workflow(digest.figures)
+    for run in runs[:MOST]:
+        yield from _workflow(run, counted[run.workflow].checks)
+    if len(runs) > MOST:
+        yield Line(content=Text(_rest(runs[MOST:])))
 
 
 def selftest(digest: Digest) -> Iterator[Line]:
     """Yield how well the verifier has noticed what was made bad."""
     tests = digest.selftests
     detected, total = sum(test.trials.detected for test in tests), sum(test.trials.total for test in tests)
-    told: list[Text] = []
-    for test in tests:
-        told += [
-            Text("✗ ", name(test.workflow), f", {trial.check}: ", name(trial.mutant), " was not noticed")
-            for trial in test.trials.survivors
-        ]
-        if test.trials.trouble:
-            told.append(Text("✗ ", name(test.workflow), ": ", name(test.trials.trouble, _LONGEST_WHY)))
-    made_up = [test.workflow for test in tests if test.made_of is MadeOf.SPECIFICATION]
-    told += [
-        Text("Made up after its specification, for want of a good output: ", names)
-        for names in _listed(made_up)
-    ]
-    if tests:
-        title = f"Self-test: {amount(detected)} of {amount(total)} mutants detected"
-        yield _heading(title, is_alone=not told)
-        yield from (Line(content=each) for each in told)
+    told = list(_tested(digest))
+    if tests or told:
+        result = f"{amount(detected)} of {amount(total)} mutants detected" if tests else "none yet"
+        title = f"Self-test: {result}"
+        yield heading(title, is_alone=not told)
+        yield from told
+
+
+def _tested(digest: Digest) -> Iterator[Line]:
+    wrong: list[tuple[str, Trial | str]] = []
+    for test in digest.selftests:
+        wrong += [(test.workflow, survivor) for survivor in test.trials.survivors]
+        wrong += [(test.workflow, test.trials.trouble)] if test.trials.trouble else []
+    yield from each_of(wrong, _wrong)
+    made_up = [test.workflow for test in digest.selftests if test.made_of is MadeOf.SPECIFICATION]
+    for names in (
+        listed(made_up, "Made up after its specification, for want of a good output: "),
+        listed(digest.untested, "Not tested this week: "),
+    ):
+        yield from (Line(content=each) for each in names)
 
 
 def loops(digest: Digest, zone: ZoneInfo) -> Iterator[Line]:
     """Yield which loops were stopped, and what they had come to."""
     title = f"🛑 Loops stopped: {amount(len(digest.stops))}"
-    yield from _section(title, [_stopped(stop, zone) for stop in digest.stops])
+    yield from section(title, digest.stops, partial(_stopped, zone=zone))
 
 
 def pins(digest: Digest, zone: ZoneInfo) -> Iterator[Line]:
     """Yield what is another bar by now."""
-    title = f"Pins changed: {amount(len(digest.pins))}"
-    yield from _section(title, [_pin(change, zone) for change in digest.pins])
+    first: dict[str, list[str]] = defaultdict(list)
+    for change in digest.pins:
+        if change.how == How.FIRST_USE:
+            first[change.kind].append(change.name)
+    if not digest.pins:
+        return
+    yield heading(f"Pins changed: {amount(len(digest.pins))}")
+    for kind, names in first.items():
+        yield from (Line(content=each) for each in listed(names, f"At first use, {kind}s: "))
+    others = [change for change in digest.pins if change.how != How.FIRST_USE]
+    yield from each_of(others, partial(_pin, zone=zone))
 
 
 def absences(digest: Digest, zone: ZoneInfo) -> Iterator[Line]:
@@ -118,66 +114,41 @@ def absences(digest: Digest, zone: ZoneInfo) -> Iterator[Line]:
         lasted = span(sum(away.until - away.since for away in others))
         told.append(Text(f"… and {amount(len(others))} shorter, {lasted} in all"))
     total = span(sum(away.until - away.since for away in digest.absences))
-    yield from _section(f"The bot was away for {total}", told)
+    yield from section(f"The bot was away for {total}", told, lambda line: line)
 
 
 def questions(digest: Digest) -> Iterator[Line]:
     """Yield the three questions with their answers."""
     for answer in digest.answers:
-        yield _heading(answer.question)
+        yield heading(answer.question)
         yield Line(content=Text(answer.answer))
-        yield from (Line(content=names) for names in _listed(answer.names))
-
-
-def _section(title: str, told: Sequence[Text]) -> Iterator[Line]:
-    if told:
-        yield _heading(title)
-        yield from (Line(content=each) for each in told)
-
-
-def _heading(title: str, *, is_alone: bool = False) -> Line:
-    return Line(content=Text(Bold(title)), is_heading=not is_alone, is_apart=True)
-
-
-def _listed(names: Sequence[str]) -> Iterator[Text]:
-    """Yield names, some in a line."""
-    for start in range(0, len(names), _NAMES_IN_A_LINE):
-        parts: list[Text | str] = []
-        for each in names[start : start + _NAMES_IN_A_LINE]:
-            parts += [", ", name(each)] if parts else [name(each)]
-        yield Text(*parts)
+        yield from (Line(content=names) for names in listed(answer.names))
 
 
 # ── in a line ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _oddity(alarm: Alarm) -> str:
-    runs, before = plural(alarm.runs, "run"), amount(alarm.earlier_runs)
-    match alarm.drift:
-        case Drift.JUMPED:
-            return (
-                f"{amount(alarm.failed)} of {runs} failed, {amount(alarm.earlier_failed)} of {before} in the weeks"
-                f" before; if nothing has changed, the chance of that is {chance(alarm.likelihood)}."
-            )
-        case Drift.NO_RUNS:
-            due = f"; {amount(alarm.runs)} {'was' if alarm.runs == 1 else 'were'} due" if alarm.runs else ""
-            return f"no run came{due}; {before} came in the weeks before."
-        case Drift.NEVER_REACHED:
-            return f"never tried in {runs}, as an earlier check had failed in each."
-        case Drift.TOO_GOOD:
-            return (
-                f"no failure in {runs} of {plural(alarm.weeks, 'week')}{_how_good(alarm)}. Can it still fail?"
-            )
-        case _:
-            assert_never(alarm.drift)
+def _workflow(run: RunFigures, counted: Sequence[CheckFigures]) -> Iterator[Line]:
+    if counted and all(_is_clean(check, run) for check in counted):
+        passed = ", ".join(check.check for check in counted)
+        yield Line(content=Text(name(run.workflow), f": {_runs(run)}; ✓ {passed}"))
+    else:
+        rows = list(_rows(counted))
+        yield Line(content=Text(name(run.workflow), f": {_runs(run)}"), is_heading=bool(rows))
+        yield from (Line(content=row) for row in rows)
 
 
-def _how_good(alarm: Alarm) -> str:
-    likely = chance(alarm.likelihood)
-    if not alarm.earlier_failed:
-        return f", nor before; with 1 failure in 100 runs the chance of that would be {likely}"
-    before = f"{amount(alarm.earlier_failed)} of {amount(alarm.earlier_runs)} failed before"
-    return f"; {before}, and if nothing has changed the chance of that is {likely}"
+def _rest(runs: Sequence[RunFigures]) -> str:
+    bad = sum(bool(run.failed or run.missing) for run in runs)
+    fared = f"{amount(bad)} with runs that failed or did not come" if bad else "all of whose runs passed"
+    return f"… and {amount(len(runs))} more, {fared}"
+
+
+def _wrong(told: tuple[str, Trial | str]) -> Text:
+    workflow, what = told
+    if isinstance(what, str):
+        return Text("✗ ", name(workflow), ": ", name(what, _LONGEST_WHY))
+    return Text("✗ ", name(workflow), f", {what.check}: ", name(what.mutant), " was not noticed")
 
 
 def _runs(run: RunFigures) -> str:
@@ -186,8 +157,23 @@ def _runs(run: RunFigures) -> str:
         f"{amount(run.passed)} of {plural(total, 'run')} passed" if total else "no run came",
         f"{plural(run.says_failed, 'honest failure')} among them" if run.says_failed else "",
         f"{amount(run.missing)} missing" if run.missing else "",
+        tries(run.failed_tries) if run.failed_tries else "",
     ]
     return ", ".join(filter(None, told))
+
+
+def _rows(counted: Sequence[CheckFigures]) -> Iterator[Text]:
+    """Yield the checks of a workflow: each that has failed, and together those that have passed, or were not tried."""
+    yield from (Text(f"✗ {check.check}: {_counts(check)}") for check in counted if check.failed)
+    if clean := [check for check in counted if check.passed and not check.failed]:
+        yield Text(f"✓ {_grouped(clean)}")
+    if untried := [check for check in counted if not check.passed and not check.failed]:
+        yield Text(f"\u2013 {_grouped(untried)}")
+
+
+def _is_clean(check: CheckFigures, run: RunFigures) -> bool:
+    """Whether a check has passed in every run, so that its numbers say nothing more."""
+    return (check.passed, check.failed, check.not_reached) == (run.passed + run.failed, 0, 0)
 
 
 def _counts(check: CheckFigures) -> str:

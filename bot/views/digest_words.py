@@ -1,27 +1,23 @@
 """A digest in a line: which time it is of, and how that was."""
 
 from datetime import datetime
-from itertools import count
 from math import floor, log10
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from bot.views.measure import amount, plural
 from jobs.digest.digest import Digest
-from jobs.digest.week import last_ended, shifted
 
 _RARE: Final = 0.01
 """Chances below which percents say too little."""
 _RAREST: Final = 10**-9
 
 
-def title(digest: Digest, zone: ZoneInfo) -> str:
+def title(digest: Digest) -> str:
     """Return what length of time it is of."""
     if digest.week is not None:
         return f"Week {number_of(digest.week)}"
-    first, last = (shifted(last_ended(at, zone), 1) for at in (digest.since, digest.until))
-    weeks = next(number for number in count(1) if shifted(first, number) > last)
-    return f"The last {weeks} weeks" if weeks > 1 else "The week so far"
+    return f"The last {digest.weeks} weeks" if digest.weeks > 1 else "The week so far"
 
 
 def number_of(week: str) -> str:
@@ -39,8 +35,9 @@ def dates(digest: Digest, zone: ZoneInfo) -> str:
 
 def summary(digest: Digest) -> str:
     """Return how the runs were: `312 of 318 runs passed, 6 failed, 2 missing`."""
-    passed, failed, missing = (
-        sum(getattr(run, name) for run in digest.figures.runs) for name in ("passed", "failed", "missing")
+    passed, failed, missing, failed_tries = (
+        sum(getattr(run, name) for run in digest.figures.runs)
+        for name in ("passed", "failed", "missing", "failed_tries")
     )
     total = passed + failed
     if not total:
@@ -55,8 +52,14 @@ def summary(digest: Digest) -> str:
             "1 run passed" if (passed, failed) == (1, 0) else whole,
             *([f"{amount(failed)} failed"] if failed else []),
             *([f"{amount(missing)} missing"] if missing else []),
+            *([tries(failed_tries)] if failed_tries else []),
         ]
     )
+
+
+def tries(failed: int) -> str:
+    """Return what runs had failed with before what counts: `after 5 failed tries`."""
+    return f"after {amount(failed)} failed {'try' if failed == 1 else 'tries'}"
 
 
 def rate(digest: Digest) -> str:

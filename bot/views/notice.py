@@ -23,7 +23,7 @@ from jobs.alert.notice import (
     UndeliveredNotice,
     WatchlistNotice,
 )
-from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, ProposalNotice
+from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, LetGoNotice, ProposalNotice, ProposalsNotice
 from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
 from jobs.alert.selftest_notice import SelftestNotice
 
@@ -63,12 +63,16 @@ def render(notice: AnyNotice, now: float, zone: ZoneInfo) -> Screen:  # noqa: C9
             return selftest.survived(notice)
         case FirstUseNotice():
             return pin.first_use(notice)
+        case LetGoNotice():
+            return pin.let_go(notice)
         case ProposalNotice():
             return pin.proposal(notice, now, zone)
+        case ProposalsNotice():
+            return pin.proposals(notice)
         case AlteredNotice():
             return pin.altered(notice)
         case DigestNotice():
-            return digest.page(notice.digest, notice.body, 1, zone)
+            return digest.page(notice.digest, notice.body, 1, zone, now)
         case _:
             assert_never(notice)
 
@@ -78,7 +82,7 @@ def _watchlist(notice: WatchlistNotice) -> Screen:
         return screen(Text("📋 The watch list can be used again."))
     return screen(
         lines(
-            Bold("⚠️ The watch list cannot be used; what was approved stays in force"),
+            Bold("⚠️ The watch list cannot be used; what was pinned stays in force"),
             Code(clean(notice.error, 600)),
         )
     )
@@ -137,6 +141,6 @@ def _undelivered(notice: UndeliveredNotice) -> Screen:
         lines(
             Text(Bold("⚠️ I can no longer write to chat "), chat),
             Code(clean(notice.error, 300)),
-            "What is about a stop comes here until I can again; the rest of the last day follows there then.",
+            "New loops and what is about a stop come here until I can again; the rest of the last day follows there then.",
         )
     )

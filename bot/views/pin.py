@@ -6,22 +6,33 @@ from typing import Final, assert_never
 from zoneinfo import ZoneInfo
 
 from aiogram.types import InlineKeyboardButton
-from aiogram.utils.formatting import Bold, Text
+from aiogram.utils.formatting import Bold, Code, Text
 
 from bot.callbacks import PinButton, PinVerb
 from bot.redaction import MASK
 from bot.views.change import change_line, marked, not_pinned_line, said_line
 from bot.views.measure import amount, moment
 from bot.views.screen import Screen, lines, screen
-from bot.views.text import name
-from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, Pinned, ProposalNotice
+from bot.views.text import flat, name
+from jobs.alert.pin_notice import (
+    AlteredNotice,
+    FirstUseNotice,
+    LetGoNotice,
+    Pinned,
+    ProposalNotice,
+    ProposalsNotice,
+)
 from jobs.pinning.change import Mark
-from jobs.pinning.kind import How, ProposalState
+from jobs.pinning.kind import How, Kind, ProposalState
 
 _PAGE: Final = 2800
 """UTF-16 units of lines on one page; with what stands above and below them it is one message."""
 _ON_A_PAGE: Final = 20
 """Lines; a message has 100 entities at most, and each of these has up to five."""
+_LOOSE_SHOWN: Final = 8
+"""Entries of which it is said what is not pinned: with the names of all there is room in one message for so many."""
+_LOOSE: Final = 160
+"""UTF-16 units of that."""
 _MASKED: Final = (
     f"{MASK} is what looks like a secret, but may hide anything: look into the file before you approve."
 )
@@ -31,31 +42,71 @@ _MASKED: Final = (
 
 
 def proposal(notice: ProposalNotice, now: float, zone: ZoneInfo, page: int = 0) -> Screen:
-    """Render what the file says otherwise, or what became of that. Only the last page has the button that approves."""
+    """Render what the file says otherwise, or what became of that. Only the last page has the button that approves.
+
+    What was rejected keeps it: the finger may have slipped, and the file still says so.
+    """
     pages = pages_of(rows_of(notice))
     since = "" if notice.in_force_since is None else f" since {moment(notice.in_force_since, now, zone)}"
-    if notice.state is not ProposalState.OPEN:
-        return screen(lines(_decided(notice), _after(notice, since), *_record(notice, pages)))
+    is_open = notice.state is ProposalState.OPEN
+    title = _title(notice) if is_open else _decided(notice)
+    stands = _before(notice, since) if is_open else _after(notice, since)
+    if notice.state in {ProposalState.APPROVED, ProposalState.WITHDRAWN}:
+        return screen(lines(title, stands, *_record(notice, pages)))
     page = min(page, len(pages) - 1)
     is_last = page == len(pages) - 1
     return screen(
         lines(
-            Text(_title(notice), f" ({page + 1}/{len(pages)})" if len(pages) > 1 else ""),
-            _before(notice, since),
+            Text(title, f" ({page + 1}/{len(pages)})" if len(pages) > 1 else ""),
+            stands,
             _sums(notice) if len(pages) > 1 else None,
             *pages[page],
             _MASKED if any(MASK in row.render()[0] for row in pages[page]) else None,
-            None if is_last else "Approve stands on the last page.",
+            _on_approval(notice, is_last=is_last),
         ),
         *_turns(notice.proposal, page, len(pages)),
-        _answers(notice, may_approve=is_last),
+        *_answers(notice, may_approve=is_last and not _is_too_much(notice)),
+    )
+
+
+def _on_approval(notice: ProposalNotice, *, is_last: bool) -> str | None:
+    if _is_too_much(notice):
+        return "There is more than can be shown, so it cannot be approved: change less at once, or make it smaller."
+    return None if is_last else "Approve stands on the last page."
+
+
+def _is_too_much(notice: ProposalNotice) -> bool:
+    # What is gone has nothing in it that could be overlooked.
+    return notice.has_more and not notice.is_gone
+
+
+def proposals(notice: ProposalsNotice) -> Screen:
+    """Render that the file differs in so many entries that each is shown by /audit only."""
+    parts = [part for kind, each in notice.entries for part in (", ", f"{kind} ", name(each))][1:]
+    more = notice.count - len(notice.entries)
+    return screen(
+        lines(
+            Text("📌 ", Bold(f"The file differs: {amount(notice.count)} entries")),
+            Text(*parts, f" and {more} more" if more else ""),
+            "What was pinned is in force, and stays so until an admin approves what the file says: /audit shows each.",
+        )
     )
 
 
 def rows_of(notice: ProposalNotice) -> list[Text]:
-    """Return a line for each change, and for each thing that no pin holds still."""
+    """Return a line for each killer or user of one that counts, each change, and each thing that no pin holds still."""
     changed = said_line if notice.is_new else change_line
-    return [*map(changed, notice.changes), *map(not_pinned_line, notice.not_pinned)]
+    return [*_links(notice), *map(changed, notice.changes), *map(not_pinned_line, notice.not_pinned)]
+
+
+def _links(notice: ProposalNotice) -> Iterator[Text]:
+    if notice.missing_killer is not None:
+        after = "no other killer follows a stop that did not hold"
+        without = "this source is only observed" if notice.kind is Kind.SOURCE else after
+        killer = name(notice.missing_killer)
+        yield Text("⚠️ killer ", killer, f" is not in force: until it is, {without}")
+    for kind, user in notice.used_by:
+        yield Text(f"⚠️ {kind} ", name(user), " uses it")
 
 
 def pages_of(rows: Sequence[Text]) -> list[Sequence[Text]]:
@@ -82,7 +133,7 @@ def _before(notice: ProposalNotice, since: str) -> str:
     if notice.is_new:
         return "It is not in force until an admin approves it."
     what = "its removal" if notice.is_gone else "this"
-    return f"What was approved is in force{since}, and stays so until an admin approves {what}:"
+    return f"What was pinned is in force{since}, and stays so until an admin approves {what}:"
 
 
 def _decided(notice: ProposalNotice) -> Text:
@@ -105,9 +156,9 @@ def _after(notice: ProposalNotice, since: str) -> str:
         case ProposalState.REJECTED if notice.is_new:
             return "It is not in force, though the file has it."
         case ProposalState.REJECTED if notice.is_gone:
-            return f"What was approved stays in force{since}, though the file does not have it."
+            return f"What was pinned stays in force{since}, though the file does not have it."
         case ProposalState.REJECTED:
-            return f"What was approved stays in force{since}, and the file differs."
+            return f"What was pinned stays in force{since}, and the file differs."
         case _ if notice.is_new:
             return "The file does not have it any more."
         case _:
@@ -154,12 +205,15 @@ def _turns(proposal_id: int, page: int, pages: int) -> list[list[InlineKeyboardB
     ]
 
 
-def _answers(notice: ProposalNotice, *, may_approve: bool) -> list[InlineKeyboardButton]:
+def _answers(notice: ProposalNotice, *, may_approve: bool) -> list[list[InlineKeyboardButton]]:
     is_looser = any(change.mark is Mark.LOOSER for change in notice.changes)
     style = "danger" if is_looser else "success"
     approve = _button("Approve", PinVerb.APPROVE, notice.proposal, style=style)
     reject = _button("Reject", PinVerb.REJECT, notice.proposal)
-    return [approve, reject] if may_approve else [reject]
+    row = [approve] if may_approve else []
+    if notice.state is ProposalState.OPEN:
+        row.append(reject)
+    return [row] if row else []
 
 
 def _button(
@@ -173,31 +227,61 @@ def _button(
 
 
 def first_use(notice: FirstUseNotice) -> Screen:
-    """Render what was pinned at first sight; first what is not pinned whole."""
+    """Render what was pinned at first sight: every name, and then what is not pinned of them."""
     by = "by loopwarden verify" if notice.how is How.FIRST_VERIFY else "as they were found"
-    count = "1 entry" if len(notice.entries) == 1 else f"{amount(len(notice.entries))} entries"
-    ordered = sorted(notice.entries, key=lambda entry: not entry.not_pinned)
-    rows = [row for entry in ordered for row in (_which(entry), *map(not_pinned_line, entry.not_pinned))]
-    shown, *rest = pages_of(rows)
-    more = sum(map(len, rest))
+    loose = [entry for entry in notice.entries if entry.not_pinned]
+    more = len(loose) - _LOOSE_SHOWN
     return screen(
         lines(
-            Bold(f"📌 Pinned {by}: {count}"),
-            *shown,
-            f"… and {amount(more)} more" if more else None,
+            Bold(f"📌 Pinned {by}: {_count(notice.entries)}"),
+            "⚠️ What was pinned before is in a database that cannot be read. Nobody has approved what the file says of"
+            " these, and what acts on agents or runs a program is not in force until somebody does."
+            if notice.is_lost
+            else None,
+            *(_names(kind, notice.entries) for kind in Kind),
+            *map(_loose, loose[:_LOOSE_SHOWN]),
+            f"… and {more} more of which not all is pinned" if more > 0 else None,
             "From now on an edit of the watch list changes none of this until an admin approves it here."
             " /audit lists every pin.",
         )
     )
 
 
-def altered(notice: AlteredNotice) -> Screen:
-    """Render that a pin is not what was approved."""
+def let_go(notice: LetGoNotice) -> Screen:
+    """Render what has gone with the file, for nobody had approved it."""
     return screen(
         lines(
-            Text("🚨 ", Bold("A pin was altered in the database: ", _which(notice))),
-            "It is not what was approved, and is not used; what was approved before it is in force."
-            " See who can write to the database.",
+            Bold(f"📌 No longer in the file, nor in force: {_count(notice.entries)}"),
+            *(_names(kind, notice.entries) for kind in Kind),
+            "Nobody had approved it: it was pinned as it was found, after the bot had looked for the first time.",
+        )
+    )
+
+
+def _count(entries: Sequence[Pinned]) -> str:
+    return "1 entry" if len(entries) == 1 else f"{amount(len(entries))} entries"
+
+
+def _names(kind: Kind, entries: Sequence[Pinned]) -> Text | None:
+    names = [name(entry.name) for entry in entries if entry.kind is kind]
+    parts = [part for each in names for part in (", ", each)][1:]
+    return Text(f"{kind.capitalize()}{'s' if len(names) > 1 else ''}: ", *parts) if parts else None
+
+
+def _loose(entry: Pinned) -> Text:
+    return Text("Not pinned of ", _which(entry), ": ", Code(flat("; ".join(entry.not_pinned), _LOOSE)))
+
+
+def altered(notice: AlteredNotice) -> Screen:
+    """Render that a pin is not what was approved."""
+    others = f", and {amount(notice.others)} more" if notice.others else ""
+    done = "It is not what was approved, and is not used; what was approved before it is in force."
+    if notice.is_put_back:
+        done = "What was approved stays in force, and was written back."
+    return screen(
+        lines(
+            Text("🚨 ", Bold("A pin was altered in the database: ", _which(notice)), others),
+            f"{done} See who can write to the database.",
         )
     )
 

@@ -33,6 +33,8 @@ class SourceStatus:
     """Lines skipped since the files were first read, by path; only files with any."""
     stops: str
     """What a detection leads to, such as `stop`."""
+    missing_killer: str | None = None
+    """The one that would stop them, if it is not in force."""
     problems: Sequence[str]
 
 
@@ -177,7 +179,7 @@ def _watchlist(state: Status) -> list[Text]:
         return []
     return [
         Text(
-            "The watch list cannot be used, what was approved is in force: ",
+            "The watch list cannot be used, what was pinned is in force: ",
             Code(clean(state.watchlist_error, 300)),
         )
     ]
@@ -186,10 +188,14 @@ def _watchlist(state: Status) -> list[Text]:
 def _source(source: SourceStatus) -> list[Text]:
     skipped = sum(source.unreadable.values())
     unreadable = f", {plural(skipped, 'unreadable line')}" if skipped else ""
+    stops: Text | str = source.stops
+    if source.missing_killer is not None:
+        stops = Text("killer ", name(source.missing_killer), " is not in force, observed")
     head = Text(
         "Source ",
         name(source.name),
-        f": {plural(source.files, 'file')}, {plural(source.sessions, 'session')}{unreadable}, {source.stops}",
+        f": {plural(source.files, 'file')}, {plural(source.sessions, 'session')}{unreadable}, ",
+        stops,
     )
     worst = sorted(source.unreadable.items(), key=lambda item: -item[1])
     skipped_in = [f"{Path(path).name}: {plural(lines, 'unreadable line')}" for path, lines in worst]

@@ -22,6 +22,8 @@ from jobs.verification.verdict import Outcome
 _SHOWN: Final = 25
 _NAMED: Final = 20
 _NEW_SHOWN: Final = 5
+_WHY: Final = 100
+"""UTF-16 units."""
 _NONE: Final = "The watch list has no workflows."
 
 
@@ -118,6 +120,7 @@ def _standing(standing: Standing, now: float, zone: ZoneInfo) -> Text:
     return lines(
         _head(standing),
         f"    {', '.join(facts)}" if facts else None,
+        _untested(standing.selftest),
         f"    🔕 silenced until {moment(silenced, now, zone)}" if silenced and silenced > now else None,
         f"    📌 {standing.differing.words}" if standing.differing else None,
     )
@@ -150,11 +153,18 @@ def _next(due: float | None, now: float, zone: ZoneInfo) -> str | None:
 
 
 def _tested(test: SelfTest | None) -> str | None:
-    if test is None:
+    if test is None or not test.result.total:
         return None
     result = test.result
     warning = "⚠️ " if result.survivors or result.trouble else ""
     return f"{warning}self-test {result.detected} of {result.total}"
+
+
+def _untested(test: SelfTest | None) -> Text | None:
+    if test is None or test.result.total:
+        return None
+    why = test.result.trouble or "there is nothing that could be made bad"
+    return Text("    ⚠️ self-test not possible: ", name(why, _WHY))
 
 
 def _named(known: Collection[str]) -> Text:

@@ -4,7 +4,7 @@ import msgspec
 
 from jobs.alert.digest_notice import DigestNotice
 from jobs.alert.outgoing import Notice
-from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, ProposalNotice
+from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, LetGoNotice, ProposalNotice, ProposalsNotice
 from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
 from jobs.alert.selftest_notice import SelftestNotice
 from jobs.thrash.incident import Incident
@@ -147,7 +147,9 @@ AnyNotice = (
     | VerifiedNotice
     | SelftestNotice
     | FirstUseNotice
+    | LetGoNotice
     | ProposalNotice
+    | ProposalsNotice
     | AlteredNotice
     | DigestNotice
 )

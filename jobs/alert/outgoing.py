@@ -44,6 +44,8 @@ class Outgoing:
     silent: bool = False
     urgent: bool = False
     """Sent before whatever else waits for its chat: what is about a stop, and the first words after having been away."""
+    alarm: bool = False
+    """Sent after what is urgent, and before the rest: new incidents, and that the guard itself is out of order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class Queued:
     """`<chat id>` or `<chat id>/<topic id>`."""
     silent: int
     urgent: int
+    """0, or 1 for an alarm, or 2."""
     attempts: int
     error: str | None
     """What kept it from being sent the last time."""
@@ -79,6 +82,7 @@ def told(
     kind: str = "incident",
     silent: bool = False,
     urgent: bool = False,
+    alarm: bool = False,
 ) -> Outgoing:
     """Return the message that carries a notice to the configured chat; `kind` tells an incident's messages apart."""
     return Outgoing(
@@ -88,4 +92,5 @@ def told(
         subject=None if about is None else f"{kind}:{about.id}",
         silent=silent,
         urgent=urgent,
+        alarm=alarm,
     )

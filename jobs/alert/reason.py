@@ -42,7 +42,8 @@ def tellings(
     """Yield the messages for a change of an incident: the alert or an edit of it, the question or an edit of that."""
     if reason := reason_to_notify(before, after, now):
         notice = IncidentNotice(incident=after, outlook=outlook, starter=starter)
-        yield told(notice, Mode.SEND if reason is Reason.NEW else Mode.EDIT, about=after)
+        is_new = reason is Reason.NEW
+        yield told(notice, Mode.SEND if is_new else Mode.EDIT, about=after, alarm=is_new)
     if mode := _question(before, after):
         stops_at = max((after.asked_at or now) + outlook.ask_grace, after.snoozed_until or 0)
         question = AskNotice(incident=after, stops_at=stops_at, starter=starter)

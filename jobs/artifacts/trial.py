@@ -45,6 +45,8 @@ class ApartTester:
             answer, why = answered(_ARGV, self._request(spec, good, now))
         except OSError as error:
             return MadeOf.NOTHING, Trials(trouble=f"no process can be started: {error.strerror}")
+        except (OverflowError, ValueError) as error:
+            return MadeOf.NOTHING, Trials(trouble=f"no process can be told what to try: {error}")
         return _summed_up(list(lines_of(answer, TrialWord)), why)
 
     def _request(self, spec: WorkflowSpec, good: GoodOutput | None, now: float) -> TrialRequest:

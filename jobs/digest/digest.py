@@ -12,6 +12,8 @@ from jobs.verification.drift import Alarm
 from jobs.verification.trial import MadeOf, Trials
 
 _HOUR: Final = 3600
+_LATE: Final = _HOUR
+"""After `until`."""
 _SHORTEST: Final = 1.0
 """Seconds below which a rate says nothing of an hour."""
 
@@ -111,8 +113,12 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     """Such as `2026-W48`; None: somebody has asked for it, in the middle of a week or for several."""
     since: float
     until: float
-    is_late: bool = False
-    """Whether it is told more than an hour after `until`."""
+    weeks: int = 1
+    """How many it is of, the one that goes on included."""
+    is_told_again: bool = False
+    """Whether the week was told before it was over, by a clock that was ahead."""
+    is_watched: bool = True
+    """Whether a bot was there from the beginning: only then its absences are known."""
     figures: Figures
     """Of this length of time, in order of workflow and then of check; a workflow without runs is not in it."""
     rates: tuple[WeekRate, ...]
@@ -122,8 +128,14 @@ class Digest(msgspec.Struct, frozen=True, kw_only=True):
     """The least likely first."""
     selftests: tuple[Tested, ...] = ()
     """Of every workflow in force, in order of name."""
+    untested: tuple[str, ...] = ()
+    """The workflows in force that were not tested in the week of `until`, in order of name."""
     stops: tuple[StoppedLoop, ...] = ()
     pins: tuple[PinChange, ...] = ()
     absences: tuple[Away, ...] = ()
     """Only what lies between `since` and `until`."""
     answers: tuple[Answer, ...]
+
+    def is_late(self, at: float) -> bool:
+        """Whether it is told late at a time: one that was asked for never is."""
+        return self.week is not None and at - self.until > _LATE

@@ -29,7 +29,9 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     says_failed: int = 0
     """Of those that passed: they say themselves that they failed."""
     said_done: int = 0
-    """Of those that failed: they said that they were done."""
+    """They failed and had said that they were done; some of them may have passed since."""
+    failed_tries: int = 0
+    """What runs had failed with before they left something else, which counts."""
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

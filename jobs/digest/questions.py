@@ -13,8 +13,9 @@ _CONTRACT: Final = (
     "an import contract that every change is checked against lets the code that leads to a verdict use a short list of "
     "packages and nothing else, so no client of a model and no network."
 )
-_NO_MODEL: Final = f"No: {_CONTRACT} There are no loops with judges."
-_JUDGES: Final = f"In no verdict: {_CONTRACT} These loops ask judges:"
+_NO_JUDGES: Final = "There are no loops with judges."
+_NO_MODEL: Final = f"No: {_CONTRACT} {_NO_JUDGES}"
+_UNKNOWN: Final = f"Not in what the verifier does itself: {_CONTRACT} {_NO_JUDGES} What the commands of these workflows do it cannot know:"
 _UNIT_TEST: Final = "Could each criterion be a unit test?"
 _MECHANICAL: Final = "Yes: every check is mechanical. The same output, at the same time and after the same runs, has the same verdict."
 _COMMANDS: Final = (
@@ -32,16 +33,13 @@ class Fall(msgspec.Struct, frozen=True, kw_only=True):
     after: WeekRate
 
 
-def answers(
-    rates: Sequence[WeekRate], *, commands: Sequence[str], judging: Sequence[str] = ()
-) -> tuple[Answer, ...]:
+def answers(rates: Sequence[WeekRate], *, commands: Sequence[str]) -> tuple[Answer, ...]:
     """Answer the three questions.
 
-    `rates`: all weeks that are known, oldest first; `commands`: the workflows that run a command; `judging`: the loops that
-    ask judges.
+    `rates`: all weeks that are known, oldest first; `commands`: the workflows that run a command.
     """
     return (
-        Answer(question=_MODEL, answer=_JUDGES if judging else _NO_MODEL, names=tuple(judging)),
+        Answer(question=_MODEL, answer=_UNKNOWN if commands else _NO_MODEL, names=tuple(commands)),
         Answer(question=_UNIT_TEST, answer=_COMMANDS if commands else _MECHANICAL, names=tuple(commands)),
         Answer(question=_DOWN, answer=_went_down([rate for rate in rates if rate.passed + rate.failed])),
     )
@@ -72,5 +70,5 @@ def _went_down(rates: Sequence[WeekRate]) -> str:
 def _share(rate: WeekRate) -> str:
     """Return a rate as it is read; rounded down, so that only what is all is called 100 %."""
     runs = rate.passed + rate.failed
-    per_mille = 1000 * rate.passed // runs
-    return f"{per_mille / 10:g} % ({rate.passed} of {runs})"
+    percent = "100" if rate.passed == runs else f"{1000 * rate.passed // runs / 10:.1f}"
+    return f"{percent} % ({rate.passed:,} of {runs:,})".replace(",", "\u202f")

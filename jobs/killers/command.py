@@ -6,17 +6,17 @@ import signal
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import BinaryIO, Final
 
+from jobs.approved_copies import ApprovedCopies, NotApprovedError, ToRun, to_run
 from jobs.aside import Aside, OverdueError
-from jobs.contents import differing_file
 from jobs.killers.argv import fill_in
 from jobs.ports import Outcome, Stopped, Target
 from jobs.program.argv import UnsafeArgumentError
 from jobs.program.environment import environment
-from jobs.program.wording import ended, last_line, not_approved, not_started, overrun
+from jobs.program.wording import ended, last_line, not_started, overrun
 
 _KEPT: Final = 4096
 """Bytes of output."""
@@ -33,31 +33,38 @@ class CommandKiller:
     argv: tuple[str, ...]
     """Templates, see `fill_in`."""
     timeout: float = 30.0
+    folder: str = "/"
     files: Mapping[str, str] | None = None
-    """As of a workflow's command."""
+    """As of a workflow's command, as is the folder."""
+    copies: ApprovedCopies | None = None
 
     async def stop(self, target: Target, *, harder: bool) -> Stopped:  # noqa: ARG002 - harder: once more
         try:
             argv = fill_in(self.argv, target)
-        except UnsafeArgumentError as unsafe:
-            return Stopped(outcome=Outcome.REFUSED, detail=str(unsafe))
-        if (refusal := await self._refusal()) is not None:
-            return Stopped(outcome=Outcome.REFUSED, detail=refusal)
+            command = await self._to_run(argv)
+        except (UnsafeArgumentError, NotApprovedError, OverdueError) as refusal:
+            return Stopped(outcome=Outcome.REFUSED, detail=str(refusal))
         try:
-            return await _run(argv, self.timeout)
+            stopped = await self._run_there(command)
         except OSError as error:
-            return Stopped(outcome=Outcome.FAILED, detail=not_started(argv[0], error))
+            stopped = Stopped(outcome=Outcome.FAILED, detail=not_started(argv[0], error))
+        return replace(stopped, detail=f"{command.note}; {stopped.detail}") if command.note else stopped
 
-    async def _refusal(self) -> str | None:
-        if self.files is None:
-            return None
-        look = partial(differing_file, self.argv, None, self.files)
+    async def _run_there(self, command: ToRun) -> Stopped:
         try:
-            # Each stop has a thread of its own: several of one killer are under way at once.
-            other = await Aside()("the look at what would be run", self.timeout, look)
-        except OverdueError as overdue:
-            return str(overdue)
-        return None if other is None else not_approved(other)
+            return await _run(command, self.timeout, self.folder)
+        except OSError as error:
+            if error.filename != self.folder:
+                raise
+        # Who moves the folder away does not stop the stop: what lay in it has its copies.
+        return await _run(command, self.timeout, "/")
+
+    async def _to_run(self, argv: Sequence[str]) -> ToRun:
+        if self.files is None:
+            return ToRun(argv=argv)
+        look = partial(to_run, argv, self.argv, self.folder, self.files, self.copies)
+        # Each stop has a thread of its own: several of one killer are under way at once.
+        return await Aside()("the look at what would be run", self.timeout, look)
 
     async def is_alive(self, target: Target) -> bool | None:  # noqa: ARG002 - only the program would know
         return None
@@ -77,14 +84,16 @@ class _Output(asyncio.Protocol):
         self.ended.set()
 
 
-async def _run(argv: Sequence[str], limit: float) -> Stopped:
+async def _run(command: ToRun, limit: float, folder: str) -> Stopped:
     async with _output_pipe() as (output, pipe):
         program = await asyncio.create_subprocess_exec(
-            *argv,
+            *command.argv,
+            executable=command.program,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,
             start_new_session=True,
+            cwd=folder,
             env=environment(),
         )
         pipe.close()

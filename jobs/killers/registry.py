@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
+from jobs.approved_copies import ApprovedCopies
 from jobs.killers.command import CommandKiller
 from jobs.killers.dry_run import DryRunKiller
 from jobs.killers.process import ProcessKiller
@@ -29,27 +30,32 @@ class Escalating:
         return True if True in answers else False if False in answers else None
 
 
-def killers_of(specs: Mapping[str, KillerSpec]) -> dict[str, Killer]:
+def killers_of(specs: Mapping[str, KillerSpec], copies: ApprovedCopies | None = None) -> dict[str, Killer]:
     """Return a killer for every name.
 
     A `then` that is not among them, or leads back, is left out: entries are approved one by one, and together they may
     say what no watch list could.
     """
-    return {name: _killer(name, specs, ()) for name in specs}
+    steps = {name: _step(spec, copies) for name, spec in specs.items()}
+    return {name: _killer(name, specs, steps, ()) for name in specs}
 
 
-def _killer(name: str, specs: Mapping[str, KillerSpec], before: tuple[str, ...]) -> Killer:
+def _killer(
+    name: str, specs: Mapping[str, KillerSpec], steps: Mapping[str, Killer], before: tuple[str, ...]
+) -> Killer:
     spec, passed = specs[name], (*before, name)
-    first = _step(spec)
+    first = steps[name]
     if spec.then is None or spec.then not in specs or spec.then in passed:
         return first
-    return Escalating(first=first, then=_killer(spec.then, specs, passed))
+    return Escalating(first=first, then=_killer(spec.then, specs, steps, passed))
 
 
-def _step(spec: KillerSpec) -> Killer:
+def _step(spec: KillerSpec, copies: ApprovedCopies | None) -> Killer:
     match spec:
         case CommandSpec():
-            return CommandKiller(argv=spec.argv, timeout=spec.timeout, files=spec.files)
+            return CommandKiller(
+                argv=spec.argv, timeout=spec.timeout, folder=spec.folder, files=spec.files, copies=copies
+            )
         case ProcessSpec():
             pid_file = None if spec.pid_file is None else Path(spec.pid_file)
             return ProcessKiller(match=re.compile(spec.match), pid_file=pid_file, grace=spec.grace)

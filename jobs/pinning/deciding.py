@@ -10,11 +10,14 @@ from jobs.pinning.kind import How, Kind, ProposalState
 from jobs.pinning.pin import Entry, Pin, Proposal, Spec, decoded, encoded, hash_of, pin_of
 from jobs.verification.spec import WorkflowSpec
 from jobs.watchlist.killers import CommandSpec, ProcessSpec
+from jobs.watchlist.sources import SourceSpec
 
 _Key = tuple[Kind, str]
 
 _ASKED: Final = frozenset({ProposalState.OPEN, ProposalState.REJECTED})
 """A proposal that is not made again as long as the file stays as it is."""
+MOST_UNASKED: Final = 20
+"""New entries in one look that are pinned though nobody was asked; more are asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +28,8 @@ class Decision:
     """In the order in which they were first approved."""
     first_use: tuple[Pin, ...] = ()
     """To be added: in force from now on without anybody having been asked."""
+    let_go: tuple[Pin, ...] = ()
+    """To be added: out of force from now on, likewise, for nobody had approved what the file does not hold any more."""
     proposed: tuple[Proposal, ...] = ()
     """To be added, and asked."""
     withdrawn: tuple[Proposal, ...] = ()
@@ -34,12 +39,18 @@ class Decision:
 
 
 def decide(
-    written: Sequence[Entry] | None, pins: Sequence[Pin], proposals: Sequence[Proposal], now: float
+    written: Sequence[Entry] | None,
+    pins: Sequence[Pin],
+    proposals: Sequence[Proposal],
+    now: float,
+    *,
+    is_all: bool = True,
 ) -> Decision:
     """Return what is in force, and what is to be kept and told.
 
     `written`: what the file says, with contents; None: it cannot be read, or is wrong.
     `pins`: every row there is, oldest first. `proposals`: the newest of every entry.
+    `is_all`: whether there may be no others, which cannot be read: else this look is not the first.
     """
     standing, altered = _standing(pins)
     in_force: dict[_Key, Spec | None] = {key: spec for key, (_, spec) in standing.items()}
@@ -48,12 +59,27 @@ def decide(
     said = {(entry.kind, entry.name): entry for entry in written}
     specs = {key: entry.spec for key, entry in said.items()}
     asked = {(each.kind, each.name): each for each in proposals if each.state in _ASKED}
-    first = _first_used(said, in_force, altered, is_first=is_first_look(pins, proposals))
+    is_first = is_all and is_first_look(pins, proposals)
+    first = [
+        key
+        for key in _first_used(said, in_force, altered, is_first=is_first)
+        if key not in asked or not _says(asked[key], specs[key])
+    ]
+    if not is_first and len(first) > MOST_UNASKED:
+        first = []
+    gone = [key for key, pin in _unapproved(pins, standing).items() if key not in said]
     in_force |= {key: specs[key] for key in first}
+    for key in gone:
+        del in_force[key]
     differing = [key for key in dict.fromkeys((*specs, *in_force)) if specs.get(key) != in_force.get(key)]
+    # A killer before what names it, so that both can be approved in the order in which they are told.
+    differing.sort(key=lambda key: key[0] is not Kind.KILLER or key not in specs)
     return Decision(
         in_force=_entries(in_force),
         first_use=tuple(pin_of(said[key], How.FIRST_USE, now) for key in first),
+        let_go=tuple(
+            pin_of(Entry(kind=kind, name=name, spec=None), How.FIRST_USE, now) for kind, name in gone
+        ),
         proposed=tuple(
             _proposal(key, specs.get(key), now)
             for key in differing
@@ -83,10 +109,12 @@ def is_first_look(pins: Iterable[Pin], proposals: Sequence[Proposal]) -> bool:
 
 
 def needs_approval(entry: Entry) -> bool:
-    """Whether a new entry runs a program or signals a process, so that it waits until a person approves it."""
-    if isinstance(entry.spec, WorkflowSpec):
-        return entry.spec.command is not None
-    return isinstance(entry.spec, CommandSpec | ProcessSpec)
+    """Whether a new entry runs a program, signals a process or has that done, so that it waits for a person."""
+    match entry.spec:
+        case WorkflowSpec(command=acting) | SourceSpec(killer=acting):
+            return acting is not None
+        case spec:
+            return isinstance(spec, CommandSpec | ProcessSpec)
 
 
 # ── what is in force ──────────────────────────────────────────────────────────────────────────────
@@ -104,12 +132,32 @@ def _standing(pins: Iterable[Pin]) -> tuple[dict[_Key, tuple[Pin, Spec]], tuple[
         except msgspec.DecodeError:
             altered.setdefault(key, []).append(pin)
             continue
+        if not _may_follow(pin, spec, standing.get(key)):
+            continue
         altered.pop(key, None)
         if spec is None:
             standing.pop(key, None)
         else:
             standing[key] = pin, spec
     return standing, tuple(pin for pins in altered.values() for pin in pins)
+
+
+def _may_follow(pin: Pin, spec: Spec | None, before: tuple[Pin, Spec] | None) -> bool:
+    """Whether a pin takes the place of the one before: what nobody has approved changes nothing, and ends only its like."""
+    if pin.how is How.APPROVED or before is None:
+        return True
+    old, old_spec = before
+    return spec == old_spec or (spec is None and old.how is not How.APPROVED)
+
+
+def _unapproved(pins: Iterable[Pin], standing: Mapping[_Key, tuple[Pin, Spec]]) -> dict[_Key, Pin]:
+    """Return what is in force though nobody approved it, nor was it there when a bot looked for the first time."""
+    first_look = next((pin.at for pin in pins if pin.how is How.FIRST_USE), None)
+    return {
+        key: pin
+        for key, (pin, _) in standing.items()
+        if pin.how is How.FIRST_VERIFY or (pin.how is How.FIRST_USE and pin.at != first_look)
+    }
 
 
 def _spec_of(row: Pin | Proposal) -> Spec | None:

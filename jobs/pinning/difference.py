@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from jobs.pinning.change import Change, Mark
+from jobs.pinning.links import Killers, does_stop
 from jobs.pinning.pin import Spec
 from jobs.pinning.rules import (
     Rule,
@@ -40,15 +41,17 @@ _SHOWN_FIRST: Final = (Mark.LOOSER, Mark.DIFFERENT, Mark.STRICTER)
 _DETECTION: Final = (OnDetection.OBSERVE, OnDetection.ASK, OnDetection.STOP)
 
 
-def difference(before: Spec | None, after: Spec | None, default: OnDetection) -> tuple[Change, ...]:
+def difference(
+    before: Spec | None, after: Spec | None, default: OnDetection, killers: Killers | None = None
+) -> tuple[Change, ...]:
     """Return the fields that differ: looser ones first, stricter ones last.
 
-    None: there is no such entry. `default` is what a source does that does not say what a detection leads to.
+    None: there is no such entry. `default` is what a source does that does not say what a detection leads to. `killers`
+    are those in force; None: that is not known, and each that is named is taken for one that stops.
     """
     if after is None:
-        gone = Change(field="entry", before="in force", after="", mark=Mark.LOOSER)
-        return () if before is None else (gone,)
-    changes = _new(after) if before is None else _entries(before, after, default)
+        return () if before is None else tuple(_lost(before))
+    changes = _new(after) if before is None else _entries(before, after, default, killers)
     return tuple(sorted(changes, key=lambda change: _SHOWN_FIRST.index(change.mark)))
 
 
@@ -60,12 +63,18 @@ def _new(spec: Spec) -> Iterator[Change]:
     yield from _all("", spec, Mark.DIFFERENT, {**usual, "name": getattr(spec, "name", None)})
 
 
-def _entries(before: Spec, after: Spec, default: OnDetection) -> Iterator[Change]:
+def _lost(spec: Spec) -> Iterator[Change]:
+    for change in _new(spec):
+        yield msgspec.structs.replace(_gone(change), mark=Mark.LOOSER)
+
+
+def _entries(before: Spec, after: Spec, default: OnDetection, killers: Killers | None) -> Iterator[Change]:
+    named = by_rank(lambda name: does_stop(name, killers))
     if type(before) is type(after):
-        rules = {**_RULES[type(after)], "on_detection": _detection(default)}
-        yield from _structs("", before, after, rules)
+        rules = {"on_detection": _detection(default), "killer": named, "then": named}
+        yield from _structs("", before, after, {**_RULES[type(after)], **rules})
     else:
-        yield from _killers(before, after)
+        yield from _killers(before, after, named)
 
 
 def _structs(
@@ -77,12 +86,12 @@ def _structs(
             yield from rules.get(name, plain)(f"{place}{name}", was, is_now)
 
 
-def _killers(before: Spec, after: Spec) -> Iterator[Change]:
+def _killers(before: Spec, after: Spec, named: Rule) -> Iterator[Change]:
     """Of two kinds what each says is told; only what comes after a stop that did not hold is said by both."""
     yield from by_rank(lambda kind: kind != "dry_run")("kind", _kind_of(before), _kind_of(after))
     old, new = (getattr(spec, "then", None) for spec in (before, after))
     if old != new:
-        yield from is_set("then", old, new)
+        yield from named("then", old, new)
     yield from map(_gone, _all("", before, Mark.DIFFERENT, {"then": old}))
     yield from _all("", after, Mark.DIFFERENT, {"then": new})
 
@@ -143,7 +152,6 @@ _RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "fields": _fields,
         "schema": is_set,
         "schema_text": schema_text,
-        "timestamp": is_set,
         "max_age": less(time),
         "status": _table,
         "unchanged": by_rank(bool),
@@ -155,6 +163,7 @@ _RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
         "expect": is_set,
         "every": less(time),
         "grace": less(time),
+        "after": is_set,
         "settle": alike(time),
     },
     FieldSpec: {
@@ -169,9 +178,9 @@ _RULES: Final[Mapping[type, Mapping[str, Rule]]] = {
     BandSpec: {"within": less()},
     CountSpec: {"within": less(), "min": more(), "max": less()},
     CommandCheck: {"argv": argv, "timeout": less(time), "files": files},
-    SourceSpec: {"killer": is_set},
-    CommandSpec: {"argv": argv, "timeout": less(time), "then": is_set, "files": files},
-    ProcessSpec: {"grace": less(time), "then": is_set},
+    SourceSpec: {},
+    CommandSpec: {"argv": argv, "timeout": less(time), "files": files},
+    ProcessSpec: {"grace": less(time)},
     DryRunSpec: {},
 }
 """Where none is named, neither of two values is stricter."""

@@ -1,5 +1,7 @@
 """An entry of the watch list as somebody has approved it, and one that waits to be. Times are epoch seconds."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
@@ -8,8 +10,8 @@ import msgspec
 
 from jobs.pinning.kind import How, Kind, ProposalState
 from jobs.verification.spec import WorkflowSpec
-from jobs.watchlist.killers import KillerSpec
-from jobs.watchlist.sources import SourceSpec
+from jobs.watchlist.killers import KillerSpec, ProcessSpec
+from jobs.watchlist.sources import AUTO, FORMAT_NAMES, SourceSpec
 
 Spec = WorkflowSpec | SourceSpec | KillerSpec
 
@@ -66,9 +68,30 @@ def encoded(spec: Spec | None) -> str | None:
 
 
 def decoded(kind: Kind, text: str) -> Spec:
-    """Return the specification that a pin keeps. Raises `msgspec.DecodeError` if it is none."""
+    """Return the specification that a pin keeps. Raises `msgspec.DecodeError` if it is none that can be put in force."""
     spec: Spec = msgspec.json.decode(text, type=_TYPES[kind])
+    if not _is_usable(spec):
+        raise msgspec.ValidationError("no such format or pattern")
     return spec
+
+
+def _is_usable(spec: Spec) -> bool:
+    """Whether what acts on it can be built, as of all that was ever read from a watch list of this release."""
+    match spec:
+        case SourceSpec():
+            return spec.format == AUTO or spec.format in FORMAT_NAMES
+        case ProcessSpec():
+            return _is_pattern(spec.match)
+        case _:
+            return True
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def hash_of(text: str | None) -> str:
@@ -80,6 +103,16 @@ def pin_of(entry: Entry, how: How, at: float) -> Pin:
     """Return the pin, not kept yet, that puts an entry in force."""
     text = encoded(entry.spec)
     return Pin(kind=entry.kind, name=entry.name, entry=text, hash=hash_of(text), how=how, at=at)
+
+
+def approved(of: Proposal, by: int, at: float) -> Pin:
+    """Return the pin, not kept yet, by which a person puts in force what was proposed."""
+    return Pin(kind=of.kind, name=of.name, entry=of.entry, hash=of.hash, how=How.APPROVED, by=by, at=at)
+
+
+def entries_of(pins: Iterable[Pin]) -> tuple[Entry, ...]:
+    """Return what pins in force stand for."""
+    return tuple(Entry(kind=pin.kind, name=pin.name, spec=spec_of(pin)) for pin in pins)
 
 
 def spec_of(row: Pin | Proposal | None) -> Spec | None:

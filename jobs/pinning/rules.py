@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from jobs.pinning.change import Change, Mark
 from jobs.pinning.leaves import leaves_that_differ
-from jobs.pinning.showing import Show, digest, pieces, text
+from jobs.pinning.showing import Show, pieces, text, visible
 from jobs.verification.spec import Kind
-from jobs.verification.wording import number, one_line
+from jobs.verification.wording import number
 
 # Values come as msgspec has decoded them, each of the type that its field has.
 Rule = Callable[[str, Any, Any], Iterator[Change]]
@@ -97,16 +97,16 @@ def files(field: str, before: Mapping[str, str] | None, after: Mapping[str, str]
 
 
 def schema_text(_: str, before: str | None, after: str | None) -> Iterator[Change]:
-    """Tell of each value in it, as far as a person would read that."""
+    """Tell of each value in it; of all that is written in what is no JSON, or new, or gone."""
     whole = "content of the schema"
     if before is None or after is None:
-        yield from by_rank(lambda text: text is not None, _content)(whole, before, after)
+        yield from by_rank(lambda text: text is not None, _raw)(whole, before, after)
         return
     leaves = leaves_that_differ(before, after)
     for path, old, new in leaves:
         yield from _changes(f"schema{path}", old or None, new or None, Mark.DIFFERENT, _raw)
     if not leaves:
-        yield from _changes(whole, before, after, Mark.DIFFERENT, _content)
+        yield from _changes(whole, before, after, Mark.DIFFERENT, _raw)
 
 
 # ── marks and words ───────────────────────────────────────────────────────────────────────────────
@@ -114,7 +114,7 @@ def schema_text(_: str, before: str | None, after: str | None) -> Iterator[Chang
 
 def _changes(field: str, before: object, after: object, mark: Mark, show: Show) -> Iterator[Change]:
     for at, old, new in pieces(before, after, show):
-        place = one_line(_shortened(field), _LONGEST)
+        place = _shortened(visible(field))
         if at:
             place += f", from character {number(at + 1)}"
         yield Change(field=place, before=old, after=new, mark=mark)
@@ -141,10 +141,6 @@ def _bound(contents: object) -> str:
 
 def _digest(value: object) -> str:
     return f"sha256 {value[:_DIGITS]}" if isinstance(value, str) else ""
-
-
-def _content(value: object) -> str:
-    return digest(value) if isinstance(value, str) else ""
 
 
 def _raw(value: object) -> str:

@@ -2,16 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator
-from hashlib import sha256
 from itertools import takewhile
 from typing import Final
 
-from jobs.verification.wording import duration, number, one_line, quantity
+from jobs.verification.wording import duration, is_plain, number, one_line, quantity
 
 LONGEST: Final = 200
 """Characters."""
 _PIECE: Final = 160
-_MOST_PIECES: Final = 25
 _SHARED: Final = 40
 """Characters of a longer text that are shown before the first that differs."""
 _LONGEST_ESCAPE: Final = len("\\U0001f600")
@@ -47,10 +45,9 @@ def size(value: object) -> str:
 def pieces(before: object, after: object, show: Show) -> Iterator[tuple[int, str, str]]:
     """Yield two values side by side in pieces that differ, each with the place in the text where it begins.
 
-    Nothing of a long one is left out, or whoever plants something would write it there; of a very long one the rest
-    is told by its digest.
+    Nothing of a long one is left out, or whoever plants something would write it there.
     """
-    old, new = _line(show(before)), _line(show(after))
+    old, new = visible(show(before)), visible(show(after))
     if old == new:
         old, new = _exact(before), _exact(after)
     if max(len(old), len(new)) <= LONGEST:
@@ -58,24 +55,15 @@ def pieces(before: object, after: object, show: Show) -> Iterator[tuple[int, str
         return
     same = sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(old, new, strict=False)))
     start = max(0, same - _SHARED)
-    end = start + _MOST_PIECES * _PIECE
-    for at in range(start, min(end, max(len(old), len(new))), _PIECE):
+    for at in range(start, max(len(old), len(new)), _PIECE):
         if old[at : at + _PIECE] != new[at : at + _PIECE]:
             yield at, _piece(old, at), _piece(new, at)
-    if old[end:] != new[end:]:
-        yield end, digest(old[end:]), digest(new[end:])
 
 
-def digest(whole: str) -> str:
-    """Return what tells a text from any other."""
-    if not whole:
-        return ""
-    hashed = sha256(whole.encode(errors="surrogatepass")).hexdigest()
-    return f"{quantity(len(whole), 'character')}, sha256 {hashed}"
-
-
-def _line(whole: str) -> str:
-    return one_line(whole, _LONGEST_ESCAPE * len(whole))
+def visible(whole: str) -> str:
+    """Return a text on one line; escaped if it could be another one than it looks like."""
+    line = one_line(whole, _LONGEST_ESCAPE * len(whole))
+    return line if is_plain(line) else ascii(line)
 
 
 def _exact(value: object) -> str:

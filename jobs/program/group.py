@@ -19,16 +19,23 @@ _running: Final[set[subprocess.Popen[bytes]]] = set()
 
 @contextmanager
 def started(
-    argv: Sequence[str], env: Mapping[str, str], *, stdin: int, stderr: int, folder: str | None = None
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    *,
+    stdin: int,
+    stderr: int,
+    folder: str | None = None,
+    program: str | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a program in a process group of its own; at the end of the block whoever is left of that is killed.
 
-    Raises OSError.
+    `program` is what is executed, if it is not what `argv` begins with. Raises OSError.
     """
     with ExitStack() as held:
         with _uninterrupted():
-            program = subprocess.Popen(  # noqa: S603 - what this program or its operator has written, without a shell
+            running = subprocess.Popen(  # noqa: S603 - what this program or its operator has written, without a shell
                 argv,
+                executable=program,
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -37,9 +44,9 @@ def started(
                 env=env,
                 start_new_session=True,
             )
-            held.callback(_let_go, program)
-            _running.add(program)
-        yield program
+            held.callback(_let_go, running)
+            _running.add(running)
+        yield running
 
 
 def _let_go(program: subprocess.Popen[bytes]) -> None:

@@ -1,5 +1,6 @@
 """Words for what a program did; foreign text in them is kept as it is, but bounded, and storable."""
 
+from collections.abc import Sequence
 from typing import Final
 
 LONGEST: Final = 200
@@ -44,6 +45,13 @@ def not_started(program: str, error: OSError) -> str:
             return f"{bounded(program)} may not be executed"
         case _:
             return f"{bounded(program)} could not be started: {error.strerror}"
+
+
+def ran_copies(names: Sequence[str]) -> str:
+    """Say that what was approved is run, though it is no longer where it was."""
+    of = " and ".join(map(bounded, names))
+    one = len(names) == 1
+    return f"ran the approved {'copy' if one else 'copies'} of {of}, whose {'file has' if one else 'files have'} changed"
 
 
 def not_approved(path: str) -> str:

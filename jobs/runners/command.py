@@ -3,14 +3,15 @@
 import os
 import selectors
 import subprocess
+from dataclasses import dataclass
 from time import monotonic, sleep
 from typing import Final
 
-from jobs.contents import differing_file
+from jobs.approved_copies import ApprovedCopies, NotApprovedError, ToRun, to_run
 from jobs.program.argv import UnsafeArgumentError, fill_in
 from jobs.program.environment import environment
 from jobs.program.group import end, has_ended, started
-from jobs.program.wording import ended, last_line, not_approved, not_started, overrun
+from jobs.program.wording import ended, last_line, not_started, overrun
 from jobs.verification.checks import Ran
 from jobs.verification.spec import CommandCheck, Names
 
@@ -21,30 +22,36 @@ _LOOK: Final = 0.05
 """Seconds between two looks whether a silent command has ended: something it started may keep its output open."""
 
 
+@dataclass(frozen=True, slots=True)
 class ProcessRunner:
     """Runs a command without a shell, for a limited time; then whatever is left of its process group is killed."""
+
+    copies: ApprovedCopies | None = None
 
     def run(self, command: CommandCheck, workflow: str, names: Names, path: str) -> Ran:
         """Run it on the output at `path` and wait for its end. Never raises for what the command does."""
         start = monotonic()
         values = {"path": path, "workflow": workflow, "run": names.run or "", "date": names.date}
+        is_refused, note = False, ""
         try:
             argv = fill_in(command.argv, values)
-            other = differing_file(command.argv, command.folder, command.files)
-            if other is None:
-                return _run(argv, command, start)
-            trouble = not_approved(other)
+            what = to_run(argv, command.argv, command.folder, command.files, self.copies)
+            note = what.note
+            return _run(what, command, start)
+        except NotApprovedError as other:
+            trouble, is_refused = str(other), True
         except UnsafeArgumentError as unsafe:
             trouble = str(unsafe)
         except OSError as error:
             trouble = not_started(command.argv[0], error)
-        return Ran(exit=None, trouble=trouble, took=monotonic() - start)
+        return Ran(exit=None, trouble=trouble, is_refused=is_refused, note=note, took=monotonic() - start)
 
 
-def _run(argv: list[str], command: CommandCheck, start: float) -> Ran:
+def _run(what: ToRun, command: CommandCheck, start: float) -> Ran:
     with started(
-        argv,
+        what.argv,
         environment(),
+        program=what.program,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
         folder=command.folder,
@@ -57,6 +64,7 @@ def _run(argv: list[str], command: CommandCheck, start: float) -> Ran:
     return Ran(
         exit=program.returncode if has_exit else None,
         trouble=None if has_exit else trouble,
+        note=what.note,
         last_line=last_line(output),
         took=monotonic() - start,
     )

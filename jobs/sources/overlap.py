@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from typing import Self
 
@@ -33,5 +34,10 @@ class Earlier:
 
 
 def _may_meet(one: str, other: str) -> bool:
-    fixed = ([*takewhile(lambda part: not is_magic(part), parts_of(pattern))] for pattern in (one, other))
-    return all(here == there for here, there in zip(*fixed, strict=False))
+    return all(here == there for here, there in zip(_fixed(one), _fixed(other), strict=False))
+
+
+@lru_cache(maxsize=2048)
+def _fixed(pattern: str) -> tuple[str, ...]:
+    """Return the parts of a pattern before the first that finds anything; each entry is compared with every other."""
+    return tuple(takewhile(lambda part: not is_magic(part), parts_of(pattern)))

@@ -12,16 +12,16 @@ from jobs.store.rows import Connection
 from jobs.verification.verdict import Check, Outcome
 
 # Only of what the index `verdict_figures` holds, and in its order: no row is looked at.
-_COUNTED: Final = """SELECT workflow, outcome, failed_check, checks, says_failed, said_done, count(*)
+_COUNTED: Final = """SELECT workflow, outcome, failed_check, checks, says_failed, said_done, failed_tries, count(*)
     FROM verdict INDEXED BY verdict_figures WHERE is_newest AND ran_at >= ? AND ran_at < ?
-    GROUP BY workflow, outcome, failed_check, checks, says_failed, said_done"""
+    GROUP BY workflow, outcome, failed_check, checks, says_failed, said_done, failed_tries"""
 _FIRST: Final = "SELECT min(ran_at) FROM verdict INDEXED BY verdict_figures WHERE is_newest"
 _RATES: Final = (
     "SELECT week, sum(passed) AS passed, sum(failed) AS failed FROM run_figure GROUP BY week ORDER BY week"
 )
-_RUNS: Final = "workflow, passed, failed, missing, says_failed, said_done"
+_RUNS: Final = "workflow, passed, failed, missing, says_failed, said_done, failed_tries"
 _CHECKS: Final = 'workflow, check_name AS "check", passed, failed, not_reached'
-_KEEP_RUNS: Final = "INSERT OR REPLACE INTO run_figure VALUES (?, ?, ?, ?, ?, ?, ?)"
+_KEEP_RUNS: Final = "INSERT OR REPLACE INTO run_figure VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _KEEP_CHECKS: Final = "INSERT OR REPLACE INTO check_figure VALUES (?, ?, ?, ?, ?, ?)"
 _Line = TypeVar("_Line", RunFigures, CheckFigures)
 _FIELDS: Final = {Outcome.PASS: "passed", Outcome.FAIL: "failed", Outcome.MISSING: "missing"}
@@ -34,11 +34,11 @@ class SqlCounts:
         self._connection = connection
 
     async def between(self, since: float, until: float) -> Figures:
-        """Count the runs that were first heard of in a length of time, each by the verdict that counts for it."""
+        """Count the runs that were first judged in a length of time, each by the verdict that counts for it."""
         return _counted(await self._connection.execute_fetchall(_COUNTED, (since, until)))
 
     async def first_at(self) -> float | None:
-        """Return when the first of the runs was heard of whose verdicts are still there."""
+        """Return when the first of the runs was judged whose verdicts are still there."""
         [(at,)] = await self._connection.execute_fetchall(_FIRST)
         return None if at is None else float(at)
 
@@ -80,11 +80,12 @@ def _line(row: Any, kind: type[_Line]) -> _Line:
 def _counted(rows: Iterable[Any]) -> Figures:
     runs: dict[str, Counter[str]] = defaultdict(Counter)
     checks: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for workflow, outcome, failed_check, asked, says_failed, said_done, count in rows:
+    for workflow, outcome, failed_check, asked, says_failed, said_done, failed_tries, count in rows:
         run = runs[workflow]
         run[_FIELDS[outcome]] += count
         run["says_failed"] += count * says_failed
         run["said_done"] += count * said_done
+        run["failed_tries"] += count * failed_tries
         state = "passed"
         for check in asked.split():
             has_failed = check == failed_check

@@ -22,7 +22,7 @@ from jobs.store.digests import SqlDigests
 from jobs.store.inbox import SqlInbox
 from jobs.store.incidents import SqlIncidents
 from jobs.store.old_rows import delete_older_than
-from jobs.store.opening import DAMAGE_CODES, Opened, open_file, open_memory
+from jobs.store.opening import DAMAGE_CODES, Opened, identity_of, open_file, open_memory
 from jobs.store.outbox import SqlOutbox
 from jobs.store.pins import SqlPins, SqlProposals
 from jobs.store.presence import SqlPresence
@@ -105,7 +105,9 @@ class Tables:
 class Database:
     """One writer connection behind a lock, one reader. aiosqlite shares a transaction among coroutines."""
 
-    def __init__(self, path: Path, opened: Opened, trouble: str | None, set_aside: Path | None) -> None:
+    def __init__(
+        self, path: Path, opened: Opened, trouble: str | None, set_aside: Path | None, *, knows_all: bool
+    ) -> None:
         self._path = path
         self._lock = asyncio.Lock()
         self._writing: asyncio.Task[object] | None = None
@@ -118,6 +120,8 @@ class Database:
         """Why the file is not in use; None while it is."""
         self.set_aside = set_aside
         """Where a damaged file was put when this one was begun."""
+        self.knows_all = knows_all
+        """Whether, when it was opened, there was nothing before that could not be read."""
 
     @property
     def reading(self) -> Tables:
@@ -182,6 +186,12 @@ class Database:
                 await self._change_over(_sentence(error))
         return True
 
+    async def check(self) -> None:
+        """Go on in memory if the file is not the one any more that was opened."""
+        async with self._lock:
+            if self._opened.is_file and identity_of(self._path) != self._opened.identity:
+                await self._change_over("the file was removed, or another one is in its place")
+
     async def _change_over(self, trouble: str) -> None:
         memory = await open_memory()
         await copy_live_rows(self._opened.reader, memory.writer)
@@ -224,26 +234,38 @@ async def open_database(folder: Path) -> AsyncIterator[Database]:
     """
     path = _in(folder)
     set_aside, trouble = None, None
+    was_there = _holds_something(path)
     try:
         opened, set_aside = await open_file(path)
+        knows_all = set_aside is None
     except (aiosqlite.Error, OSError) as error:
-        opened, trouble = await _open_salvaged(path), _sentence(error)
-    database = Database(path, opened, trouble, set_aside)
+        opened, knows_all = await _open_salvaged(path)
+        trouble = _sentence(error)
+    database = Database(path, opened, trouble, set_aside, knows_all=knows_all or not was_there)
     try:
         yield database
     finally:
         await database.close()
 
 
-async def _open_salvaged(path: Path) -> Opened:
-    """Open a database in memory with what can still be read of the file."""
+def _holds_something(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+async def _open_salvaged(path: Path) -> tuple[Opened, bool]:
+    """Open a database in memory with what can still be read of the file; return whether that was all."""
     memory = await open_memory()
     try:
         async with aiosqlite.connect(_read_only(path), uri=True) as file:
-            await copy_live_rows(file, memory.writer)
+            is_all = await copy_live_rows(file, memory.writer)
     except aiosqlite.Error:
-        await copy_live_rows(None, memory.writer)
-    return memory
+        is_all = await copy_live_rows(None, memory.writer)
+    return memory, is_all
 
 
 def _read_only(path: Path) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from jobs.ports import Told
-from jobs.store.rows import Connection, fetch, insert
+from jobs.store.rows import Connection, fetch, insert, update
 
 
 class SqlDigests:
@@ -24,11 +24,22 @@ class SqlDigests:
         return next(iter(await fetch(self._connection, Told, sql, (week,))), None)
 
     async def newest_week(self, now: float) -> Told | None:
-        """Return the digest of the latest week that has one and was over at `now`."""
+        """Return the digest of the latest week that was over at `now`, and told by then."""
         # A clock that was ahead for a while must not keep the weeks from being told that it has skipped.
-        sql = "SELECT * FROM digest WHERE week IS NOT NULL AND until <= ? ORDER BY until DESC LIMIT 1"
+        sql = """SELECT * FROM digest WHERE week IS NOT NULL AND until <= ?1 AND at <= ?1
+            ORDER BY until DESC LIMIT 1"""
         return next(iter(await fetch(self._connection, Told, sql, (now,))), None)
+
+    async def begun_at(self) -> float | None:
+        """Return when a bot first looked which weeks are to be told; None if none ever has."""
+        sql = "SELECT min(at) FROM digest WHERE week IS NOT NULL"
+        [(at,)] = await self._connection.execute_fetchall(sql)
+        return None if at is None else float(at)
 
     async def add(self, told: Told) -> Told:
         """Insert a digest and return it with its id."""
         return replace(told, id=await insert(self._connection, "digest", told))
+
+    async def save(self, told: Told) -> None:
+        """Overwrite a digest."""
+        await update(self._connection, "digest", told, told.id)

@@ -24,10 +24,6 @@ _MOVE_WORKFLOW: Final = """UPDATE outbox SET body = json_replace(body, '$.workfl
     WHERE subject BETWEEN 'run:' AND 'run;' AND json_extract(body, '$.workflow_id') = :old"""
 _STANDING: Final = """UPDATE workflow SET last_run = :last_run, failures = :failures, alerted_run = :alerted_run
     WHERE name = :name AND coalesce(last_run, 0) < :last_run"""
-# A first use of what was approved in another version is that of a bot that could not read the pins.
-_NO_FIRST_USE: Final = """DELETE FROM pin WHERE how = 'first use' AND entry <> (
-    SELECT entry FROM pin p WHERE p.kind = pin.kind AND p.name = pin.name AND p.id < pin.id
-    ORDER BY id DESC LIMIT 1)"""
 
 
 async def rename_runs(source: aiosqlite.Connection, target: aiosqlite.Connection) -> None:
@@ -66,6 +62,11 @@ async def count_newest(source: aiosqlite.Connection, target: aiosqlite.Connectio
     await target.executemany(sql, await source.execute_fetchall("SELECT id FROM run"))
 
 
-async def prefer_approved(target: aiosqlite.Connection) -> None:
-    """Let no first use of a bot that could not read the pins take the place of what was approved."""
-    await target.execute(_NO_FIRST_USE)
+async def lacks_pins(source: aiosqlite.Connection, target: aiosqlite.Connection) -> bool:
+    """Whether there are pins in `target`, of a bot or a person, that were not known in `source`.
+
+    Then what was pinned there at first sight was so for want of what is approved: the next look decides anew.
+    """
+    rows = await target.execute_fetchall("SELECT id FROM pin WHERE how <> 'first verify'")
+    known = await source.execute_fetchall("SELECT id FROM pin")
+    return not {pin_id for (pin_id,) in rows} <= {pin_id for (pin_id,) in known}

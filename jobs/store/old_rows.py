@@ -4,30 +4,36 @@ from typing import Final
 
 import aiosqlite
 
+# The end of the newest week that was told; not by a clock that was ahead.
+_TOLD: Final = """coalesce((SELECT max(until) FROM digest
+    WHERE week IS NOT NULL AND at <= coalesce((SELECT at FROM presence), 9e999)), 9e999)"""
+
 # Children before what they refer to.
 _OLD: Final = (
     ("confirmation", "expires_at < ?1"),
     ("inbox", "received_at < ?1"),
-    # A proposal that is open is shown and decided in its message; a digest that was given up may still be sent.
+    # A proposal that is open, or was rejected, is shown and decided in its message; a digest that was given up may still be sent.
     (
         "outbox",
         """created_at < ?1
         AND (state = 'sent' OR state = 'parked' AND coalesce(subject, '') NOT BETWEEN 'digest:' AND 'digest;')
         AND NOT EXISTS (SELECT 1 FROM proposal p
-                        WHERE p.state = 'open' AND outbox.subject = 'pin:' || p.kind || ':' || p.name)""",
+                        WHERE p.state IN ('open', 'rejected') AND outbox.subject = 'pin:' || p.kind || ':' || p.name)""",
     ),
     (
         "stop",
-        "state = 'over' AND finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.escalates = stop.id)",
+        f"""state = 'over' AND finished_at < ?1
+        AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.escalates = stop.id)
+        AND NOT EXISTS (SELECT 1 FROM incident i WHERE i.id = stop.incident_id AND i.closed_at >= {_TOLD})""",  # noqa: S608 - a constant
     ),
     ("incident", "closed_at < ?1 AND NOT EXISTS (SELECT 1 FROM stop s WHERE s.incident_id = incident.id)"),
     # How a workflow stands is told by its newest run's verdicts, and an open alert by those of its run. And what is of a
-    # week that was missed is counted first.
+    # week that was missed is counted first, that of the week before is counted again.
     (
         "verdict",
-        """at < ?1 AND ran_at < coalesce((SELECT max(until) FROM digest WHERE week IS NOT NULL), 9e999)
+        f"""at < ?1 AND ran_at < {_TOLD} - 8 * 86400
         AND run_id NOT IN (SELECT last_run FROM workflow WHERE last_run IS NOT NULL)
-        AND run_id NOT IN (SELECT alerted_run FROM workflow WHERE alerted_run IS NOT NULL)""",
+        AND run_id NOT IN (SELECT alerted_run FROM workflow WHERE alerted_run IS NOT NULL)""",  # noqa: S608 - a constant
     ),
     (
         "run",
@@ -57,7 +63,7 @@ _OLD: Final = (
             SELECT name FROM pin WHERE entry IS NOT NULL
             AND id IN (SELECT max(id) FROM pin WHERE kind = 'workflow' GROUP BY name))""",
     ),
-    ("absence", "until < ?1"),
+    ("absence", f"until < ?1 AND until < {_TOLD}"),
     # What a week was told is what the next one is told by.
     ("digest", "at < ?1 AND week IS NULL"),
     # A file that is still there was looked at when the bot last looked at all, however long it was away since.

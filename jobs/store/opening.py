@@ -22,6 +22,8 @@ class Opened:
     writer: aiosqlite.Connection
     reader: aiosqlite.Connection
     is_file: bool
+    identity: tuple[int, int] | None = None
+    """Device and inode of the file."""
 
     async def close(self) -> None:
         # One left open would keep the process from exiting.
@@ -55,10 +57,20 @@ async def _open(path: Path) -> Opened:
         await writer.commit()
         reader = await _connect(path)
         await reader.execute("PRAGMA query_only = ON")
+        identity = identity_of(path)
     except BaseException:
         await asyncio.shield(writer.close())
         raise
-    return Opened(writer, reader, is_file=True)
+    return Opened(writer, reader, is_file=True, identity=identity)
+
+
+def identity_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells whether it is still the same file; None if there is none, or it cannot be looked at."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 async def _connect(path: Path | str) -> aiosqlite.Connection:

@@ -39,9 +39,9 @@ WHERE o.{_ALIVE} AND o.state = 'queued' AND {_CHAT_ID.format(row="o")} NOT IN (
 _FREE = f"(c.id IS NULL OR c.free_at <= :now OR c.held_at > :now + {_CLOCK_SLACK})"
 
 # What an urgent message edits or answers goes before it.
-_URGENT = """(o.urgent OR EXISTS (
-    SELECT 1 FROM outbox u
-    WHERE u.subject = o.subject AND u.id > o.id AND u.urgent AND u.state = 'queued'))"""
+_URGENT = """max(o.urgent, coalesce((
+    SELECT max(u.urgent) FROM outbox u
+    WHERE u.subject = o.subject AND u.id > o.id AND u.state = 'queued'), 0))"""
 
 # One urgent message that fails whatever is done must not keep the others from being read; its own answers wait with it.
 _TRIED = f"""(o.attempts >= {_PATIENCE} OR EXISTS (
@@ -86,7 +86,7 @@ class SqlOutbox:
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', 0)"""
         row = (
             *(outgoing.kind, outgoing.body.decode(), outgoing.subject, outgoing.mode, outgoing.chat),
-            *(outgoing.silent, outgoing.urgent, outgoing.target_message, now),
+            *(outgoing.silent, 2 if outgoing.urgent else outgoing.alarm, outgoing.target_message, now),
         )
         async with self._connection.execute(sql, row) as cursor:
             return cursor.lastrowid or 0
@@ -160,6 +160,12 @@ class SqlOutbox:
         sql = "SELECT min(created_at) FROM outbox WHERE subject = ? AND mode <> 'reply' AND state <> 'parked'"
         [(at,)] = await self._connection.execute_fetchall(sql, (subject,))
         return None if at is None else float(at)
+
+    async def is_told(self, subject: str, since: float) -> bool:
+        """Whether there is a message about this that was new after then, and was not given up."""
+        sql = """SELECT 1 FROM outbox
+                 WHERE subject = ? AND mode = 'send' AND state <> 'parked' AND created_at > ? LIMIT 1"""
+        return bool(await self._connection.execute_fetchall(sql, (subject, since)))
 
     async def last_told(self, subject: str) -> str | None:
         """Return the newest notice about this, as JSON, sent or not."""

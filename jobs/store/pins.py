@@ -19,6 +19,11 @@ class SqlPins:
         """Return every row, oldest first."""
         return await fetch(self._connection, Pin, "SELECT * FROM pin ORDER BY id")
 
+    async def marks(self) -> Sequence[tuple[int, str]]:
+        """Return of every row its id and hash: what tells whether others were added, or some are gone."""
+        rows = await self._connection.execute_fetchall("SELECT id, hash FROM pin ORDER BY id")
+        return [(int(pin_id), f"{digest}") for pin_id, digest in rows]
+
     async def newest(self) -> int:
         """Return the id of the newest row, 0 if there is none."""
         [(newest,)] = await self._connection.execute_fetchall("SELECT coalesce(max(id), 0) FROM pin")
@@ -47,6 +52,12 @@ class SqlPins:
         """Insert a pin and return it with its id."""
         return replace(pin, id=await insert(self._connection, "pin", pin))
 
+    async def put_back(self, pin: Pin) -> None:
+        """Have a row be what it was, with its id, whatever has become of it."""
+        sql = "INSERT OR REPLACE INTO pin (id, kind, name, entry, hash, how, by, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+        row = (pin.id, pin.kind, pin.name, pin.entry, pin.hash, pin.how, pin.by, pin.at)
+        await self._connection.execute(sql, row)
+
 
 class SqlProposals:
     """One row per version of an entry that was found in the file and not in force."""
@@ -63,6 +74,11 @@ class SqlProposals:
         """Return the newest proposal of every entry that has one."""
         sql = "SELECT * FROM proposal WHERE id IN (SELECT max(id) FROM proposal GROUP BY kind, name) ORDER BY id"
         return await fetch(self._connection, Proposal, sql)
+
+    async def marks(self) -> Sequence[tuple[int, str]]:
+        """Return of every row its id and state."""
+        rows = await self._connection.execute_fetchall("SELECT id, state FROM proposal ORDER BY id")
+        return [(int(proposal_id), f"{state}") for proposal_id, state in rows]
 
     async def add(self, proposal: Proposal) -> Proposal:
         """Insert a proposal and return it with its id."""

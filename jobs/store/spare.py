@@ -4,7 +4,7 @@ from typing import Final
 
 import aiosqlite
 
-from jobs.store.merging import count_newest, keep_newer, prefer_approved, rename_runs, standings
+from jobs.store.merging import count_newest, keep_newer, lacks_pins, rename_runs, standings
 
 # Of every workflow those that new ones are compared with, and those of the run whose alert is open.
 _LATE_VERDICTS: Final = """SELECT id FROM verdict WHERE run_id IN (SELECT alerted_run FROM workflow)
@@ -56,12 +56,16 @@ _NUMBERED: Final = (
 _FAR_AHEAD: Final = 1_000_000_000
 """An id that no database has come to."""
 _WRITTEN_BESIDE: Final = ("workflow", "run", "verdict", "outbox", "pin", "selftest")
+_NO_FIRST_USE: Final = "how <> 'first use'"
 _GAP: Final = 100_000
 """Ids that are left to the commands that may still write to the file."""
 
 
-async def copy_live_rows(source: aiosqlite.Connection | None, target: aiosqlite.Connection) -> None:
-    """Copy what is still going on; what cannot be read is begun anew, with ids that no earlier row can have."""
+async def copy_live_rows(source: aiosqlite.Connection | None, target: aiosqlite.Connection) -> bool:
+    """Copy what is still going on; what cannot be read is begun anew, with ids that no earlier row can have.
+
+    Return whether all of it could be read.
+    """
     await target.execute("PRAGMA foreign_keys = OFF")
     missing = [
         table for table, is_live in _LIVE.items() if not await _is_copied(source, target, table, is_live)
@@ -70,6 +74,7 @@ async def copy_live_rows(source: aiosqlite.Connection | None, target: aiosqlite.
         start = _FAR_AHEAD if missing else await _sequence(target, table) + _GAP
         await target.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
         await target.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, start))
+    return not missing
 
 
 async def _sequence(connection: aiosqlite.Connection, table: str) -> int:
@@ -91,11 +96,11 @@ async def bring_back(source: aiosqlite.Connection, target: aiosqlite.Connection)
             await target.execute("DELETE FROM report")
         await rename_runs(source, target)
         theirs = await standings(target)
+        is_behind = await lacks_pins(source, target)
         for table in _LIVE:
-            await _copy(source, target, table, "true")
+            await _copy(source, target, table, _NO_FIRST_USE if is_behind and table == "pin" else "true")
         await keep_newer(target, theirs)
         await count_newest(source, target)
-        await prefer_approved(target)
         for table in ("confirmation", "stop", "incident"):
             # Of a session that is known under another id by now.
             await target.execute(f"DELETE FROM {table} WHERE session_id NOT IN (SELECT id FROM session)")  # noqa: S608

@@ -7,9 +7,10 @@ from typing import Final
 from jobs.ports import Stop, StopState
 from jobs.store.rows import Connection, fetch, insert, update
 
-# Of several stops of one incident the last; one after which the agent went on has left it as still running.
+# Of several stops of one incident the last, once it has held: that closes the incident.
 _HELD: Final = """SELECT stop.* FROM stop JOIN incident ON incident.id = stop.incident_id
-    WHERE stop.outcome = 'stopped' AND stop.finished_at >= ? AND stop.finished_at < ? AND incident.status = 'stopped'
+    WHERE stop.outcome = 'stopped' AND stop.state = 'over'
+        AND incident.status = 'stopped' AND incident.closed_at >= ? AND incident.closed_at < ?
         AND stop.id = (SELECT max(id) FROM stop s WHERE s.incident_id = stop.incident_id)
     ORDER BY stop.finished_at, stop.id"""
 
@@ -42,7 +43,7 @@ class SqlStops:
         return await fetch(self._connection, Stop, sql, session_ids)
 
     async def held(self, since: float, until: float) -> Sequence[Stop]:
-        """Return the stops that put an incident to its end in a length of time, oldest first."""
+        """Return the stops that have put an incident to its end in a length of time, oldest first."""
         return await fetch(self._connection, Stop, _HELD, (since, until))
 
     async def of_session(self, session_id: int, limit: int) -> Sequence[Stop]:

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+LONGEST_BEAT: Final = 300
+"""Seconds."""
 
 
 class OnDetection(StrEnum):

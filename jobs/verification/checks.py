@@ -40,6 +40,10 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """None if it did not come to one."""
     trouble: str | None = None
     """Why not, as a sentence: it could not be started, or took too long."""
+    is_refused: bool = False
+    """Whether it was not even tried, as it is not what was approved: then no exit code is expected."""
+    note: str = ""
+    """What else is to be said of it, as a sentence."""
     last_line: str = ""
     """Of what it wrote."""
     took: float
@@ -74,10 +78,12 @@ def run_checks(
 
 def with_command(judged: Judged, spec: WorkflowSpec, ran: Ran) -> Judged:
     """Add the result of the workflow's command to a verdict that passed."""
-    expected = spec.command.exit if spec.command else 0
+    expected = None if ran.is_refused else spec.command.exit if spec.command else 0
     result = _result(
         Check.COMMAND, partial(command, ran.exit, expected, ran.trouble, ran.last_line, ran.took)
     )
+    if ran.note:
+        result = msgspec.structs.replace(result, reason=one_line(f"{ran.note}; {result.reason}"))
     failed = result.passed is Passed.FAIL
     before = judged.verdict
     verdict = Verdict(

@@ -108,11 +108,14 @@ def forbid(data: bytes, patterns: tuple[str, ...]) -> str:
     return f"{quantity(len(patterns), 'pattern')} not found"
 
 
-def command(exit_code: int | None, expected: int, trouble: str | None, last_line: str, took: float) -> str:
-    """Say how the command ended."""
+def command(
+    exit_code: int | None, expected: int | None, trouble: str | None, last_line: str, took: float
+) -> str:
+    """Say how the command ended; nothing is expected of one that is not what was approved."""
     said = f": {one_line(last_line, 150)}" if last_line.strip() else ""
     if exit_code is None:
-        raise UnmetError(f"{trouble or 'the command did not end'}, expected exit code {expected}{said}")
+        instead = "" if expected is None else f", expected exit code {expected}"
+        raise UnmetError(f"{trouble or 'the command did not end'}{instead}{said}")
     ended = f"exit code {exit_code} after {duration(took)}"
     if exit_code != expected:
         raise UnmetError(f"{ended}, expected {expected}{said}")

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from jobs.verification.binomial import at_least
 from jobs.verification.verdict import Check
@@ -17,7 +18,7 @@ class Drift(StrEnum):
     JUMPED = "jumped"
     """A check fails much more often than in the weeks before."""
     NO_RUNS = "no runs"
-    """There were some before, or some were due."""
+    """None in a week, of a workflow that is watched."""
     NEVER_REACHED = "never reached"
     """A check was asked for and never tried: an earlier one has failed in every run."""
     TOO_GOOD = "too good"
@@ -31,6 +32,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     workflow: str
     check: Check | None = None
     """None: the workflow as a whole, of NO_RUNS."""
+    week: str = ""
+    """The one that it was found in, such as `2026-W48`."""
     weeks: int = 1
     """Weeks with runs that it is about, the last one among them."""
     runs: int = 0
@@ -38,11 +41,13 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     """Of these; only JUMPED has any."""
     earlier_runs: int = 0
-    """That tried the check in the weeks before; of NO_RUNS, all there were."""
+    """That tried the check in the weeks before."""
     earlier_failed: int = 0
     """Of the earlier ones. None at all: one failure in 100 runs is assumed."""
     likelihood: float = 1.0
     """How likely so good, or so bad, a result is if the earlier rate still held; of TOO_GOOD and JUMPED."""
+    last_ran: str = ""
+    """Of NO_RUNS: the week of the last run; empty: there never was one."""
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +66,7 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
 class RunsOfWeek(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of one workflow in a week."""
 
+    week: str = ""
     runs: int = 0
     """Those that came."""
     missing: int = 0
@@ -79,12 +85,12 @@ class DriftPolicy:
     """... with at least so many runs in them, for which further weeks are looked at."""
     assumed: float = 1 / 100
     """The rate of failures where none is known."""
-    awaited: int = 4
-    """Weeks in one of which there were runs if there must be some now."""
     unlikely: float = 0.01
     """A jump is what is less likely than this."""
     least_failures: int = 2
     """A single failure is no jump."""
+    least_not_reached: int = 3
+    """Runs in which a check was never reached: fewer say little."""
 
 
 _NOTHING: Final = Tally()
@@ -100,18 +106,18 @@ def drift_of(
 ) -> tuple[Alarm, ...]:
     """Return what is odd about a workflow; `weeks` without a gap, the newest last.
 
-    `awaits_runs`: whether that one is over, and the workflow still watched.
+    `awaits_runs`: whether that one is over, and the workflow was watched in all of it.
     """
     *earlier, newest = weeks
-    alarms = [_no_runs(workflow, earlier, newest, policy)] if awaits_runs else []
+    alarms = [_no_runs(workflow, earlier, newest)] if awaits_runs else []
     for check in newest.checks:
         tallies = [week.checks.get(check, _NOTHING) for week in weeks]
         alarms += [
             _jumped(workflow, check, tallies, policy),
-            _never_reached(workflow, check, tallies[-1]),
+            _never_reached(workflow, check, tallies[-1], policy),
             _too_good(workflow, check, tallies, policy),
         ]
-    return tuple(alarm for alarm in alarms if alarm)
+    return tuple(replace(alarm, week=newest.week) for alarm in alarms if alarm)
 
 
 def by_oddity(alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
@@ -121,17 +127,15 @@ def by_oddity(alarms: Iterable[Alarm]) -> tuple[Alarm, ...]:
     )
 
 
-def _no_runs(
-    workflow: str, earlier: Sequence[RunsOfWeek], newest: RunsOfWeek, policy: DriftPolicy
-) -> Alarm | None:
-    before = sum(week.runs for week in earlier[-policy.awaited :])
-    if newest.runs or not (before or newest.missing):
+def _no_runs(workflow: str, earlier: Sequence[RunsOfWeek], newest: RunsOfWeek) -> Alarm | None:
+    if newest.runs:
         return None
-    return Alarm(drift=Drift.NO_RUNS, workflow=workflow, runs=newest.missing, earlier_runs=before)
+    last_ran = next((week.week for week in reversed(earlier) if week.runs), "")
+    return Alarm(drift=Drift.NO_RUNS, workflow=workflow, runs=newest.missing, last_ran=last_ran)
 
 
-def _never_reached(workflow: str, check: Check, newest: Tally) -> Alarm | None:
-    if newest.tried or not newest.not_reached:
+def _never_reached(workflow: str, check: Check, newest: Tally, policy: DriftPolicy) -> Alarm | None:
+    if newest.tried or newest.not_reached < policy.least_not_reached:
         return None
     return Alarm(drift=Drift.NEVER_REACHED, workflow=workflow, check=check, runs=newest.not_reached)
 

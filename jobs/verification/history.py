@@ -95,11 +95,13 @@ class RecordedVerdict:
     as_of: float | None = None
     """When the output came, if its age was judged as of then and not as of `at`."""
     ran_at: float
-    """When its run was first heard of."""
+    """When its run was first judged, or missed: the week that it is counted in is that of this time."""
     checks: str
     """Those that were asked for, in order, with a space between."""
     said_done: bool
-    """Whether the run failed and had said that it was done."""
+    """Whether the run, by this verdict or one before, failed and had said that it was done."""
+    failed_tries: int = 0
+    """How often it had failed before it left something else."""
     is_newest: bool = True
     """Whether it is the one that counts for its run."""
 

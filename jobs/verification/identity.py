@@ -68,6 +68,17 @@ def is_missing(
     return output is None or (slot is not None and output.mtime_ns / 1e9 < slot)
 
 
+def is_failed_try(report: Report, newest: RecordedVerdict | None, output: Sighting | None) -> bool:
+    """Whether what a run has failed with until now was a try of its own: another one has followed."""
+    if newest is None or newest.outcome is not Outcome.FAIL:
+        return False
+    artifact = newest.judged.artifact
+    if artifact is None and output is None:
+        # Who reports it has tried once more; a person only asks.
+        return report.by is not Trigger.CHAT
+    return artifact is None or artifact.sighting != output
+
+
 def is_verified(report: Report, newest: RecordedVerdict | None, output: Sighting | None) -> bool:
     """Whether a run needs no other verdict: its newest is about this very output, and nobody has asked for one."""
     if newest is None or newest.outcome is Outcome.MISSING or report.by in _ASKED:

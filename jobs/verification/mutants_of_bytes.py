@@ -59,8 +59,10 @@ def _of_json(text: bytes, value: Any) -> Iterator[Bad]:
         first, new = msgspec.json.encode(next(iter(value))), msgspec.json.encode(next(unused(value)))
         yield Bad("duplicate key", b"{" + first + b":null," + text[1:])
         yield Bad("NaN", b"{" + new + b":NaN," + text[1:])
+        yield Bad("number without bounds", b"{" + new + b":1e999," + text[1:])
     if isinstance(value, list) and value:
         yield Bad("NaN", b"[NaN," + text[1:])
+        yield Bad("number without bounds", b"[1e999," + text[1:])
 
 
 def _flipped(data: bytes, at: int) -> bytes:

@@ -46,7 +46,7 @@ def of_count(good: Specimen) -> Iterator[Bad]:
         return
     few, many = _too_few(len(found), spec), _too_many(len(found), spec)
     if few is not None:
-        # Of a text, or of lines, with nothing in it, another check would have to say so.
+        # Of an output with nothing left in it another check would have to say so.
         yield from (Bad("items dropped", data) for data in _dropped(good, found, few) if _is_seen(data))
     if many is not None and found and len(good.data) * many / len(found) <= LARGEST:
         yield from (Bad("items added", data) for data in _added(good, spec.of, found[0], many - len(found)))

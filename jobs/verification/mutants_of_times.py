@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from jobs.verification.specimen import Bad, Specimen
@@ -16,20 +15,23 @@ _MILLISECONDS: Final = 100_000_000_000
 """Epoch numbers above this are milliseconds."""
 _DATED: Final = (0, 253_402_300_800)
 """The years 1970 to 9999, in epoch seconds."""
+_NO_TIME: Final = "yesterday"
 
 
 def of_timestamp(good: Specimen) -> Iterator[Bad]:
-    """Yield what does not tell a time at the timestamp, or a wrong one; of many the last is changed, where that suffices."""
+    """Yield what does not tell a time at the timestamp, or a wrong one; of many one is changed, where that suffices."""
     text = good.spec.timestamp
     if text is None:
         return
     old, new = too_old(good.now, good.spec.max_age), too_new(good.now)
     yield Bad(f"{text} aged", redated(good, text, old))
-    for spot in islice(good.spots(text), 1):
-        yield from good.changed(f"{text} ahead", spot, _told_as(at(good.root, spot), new))
-        yield from good.without(f"{text} removed", spot)
+    for _, last, others in good.places([text]):
+        yield from good.changed(f"{text} ahead", last, _told_as(at(good.root, last), new))
+        yield from good.without(f"{text} removed", last)
         for how, value in _no_times(good.now):
-            yield from good.changed(f"{text} {how}", spot, value)
+            yield from good.changed(f"{text} {how}", last, value)
+        for where, spot in others:
+            yield from good.changed(f"{text} no time{where}", spot, _NO_TIME)
     yield from good.emptied(f"{text} without any", text)
 
 
@@ -69,6 +71,6 @@ def _no_times(now: float) -> Iterator[tuple[str, object]]:
     moment = _iso(math.floor(now))
     yield "nulled", None
     yield "blank", ""
-    yield "no time", "yesterday"
+    yield "no time", _NO_TIME
     yield "without its time of day", moment.partition("T")[0]
     yield "without its zone", moment.removesuffix("+00:00")

@@ -1,7 +1,7 @@
 """Texts that a regular expression is found in, and such that it is not; `re` itself has the last word."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from random import Random
 from typing import Final
@@ -10,6 +10,15 @@ _TRIES: Final = 50
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _STRANGERS: Final = ("?", "seven", "0", "A-1", "\u00e9", "~ ~", "-", "")
 """One of them is unlike almost every pattern."""
+_SPOILED: Final[Mapping[str, Callable[[str], Iterable[str]]]] = {
+    "unlike its pattern": lambda _: _STRANGERS,
+    "in other case": lambda text: (text.swapcase(),),
+    "with more before": lambda text: (each + text for each in _STRANGERS),
+    "with more after": lambda text: (text + each for each in _STRANGERS),
+    "with another line": lambda text: (f"{text}\n{each}" for each in _STRANGERS),
+}
+UNLIKE: Final = tuple(_SPOILED)
+"""How a text that a pattern is found in may become one that it is not."""
 
 
 def alike(pattern: str) -> Iterator[str]:
@@ -30,6 +39,6 @@ def _drawn(pattern: str) -> Iterator[str]:
         yield text
 
 
-def unlike(pattern: str) -> Iterator[str]:
-    """Yield a text that a pattern is not found in, if there is one that is not far to seek."""
-    return islice((text for text in _STRANGERS if not re.search(pattern, text)), 1)
+def unlike(pattern: str, like: str, how: str) -> Iterator[str]:
+    """Yield a text that is like another one but that a pattern is not found in, if there is one that is not far to seek."""
+    return islice((text for text in _SPOILED[how](like) if not re.search(pattern, text)), 1)

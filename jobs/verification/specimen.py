@@ -1,7 +1,9 @@
 """A good output as values, and what becomes of it when one of them changes."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -10,7 +12,9 @@ from jobs.verification.path import Path, column, parse_path
 from jobs.verification.rewriting import can_hold, rewritten
 from jobs.verification.rows import Rows
 from jobs.verification.spec import Format, WorkflowSpec
-from jobs.verification.spots import Spot, mapped, named, put, spots, taken
+from jobs.verification.spots import Spot, at, mapped, named, put, spots, taken
+
+_Item = TypeVar("_Item")
 
 
 class Bad(NamedTuple):
@@ -19,6 +23,17 @@ class Bad(NamedTuple):
     name: str
     """How."""
     data: bytes
+
+
+class Place(NamedTuple):
+    """Where a path of the specification leads to."""
+
+    text: str
+    """The path."""
+    last: Spot
+    """Of many values the last: what looks at the first alone is found out."""
+    others: tuple[tuple[str, Spot], ...]
+    """The first and one in the middle, and words for where that is: what looks at the last alone is found out."""
 
 
 class Specimen(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +62,13 @@ class Specimen(msgspec.Struct, frozen=True, kw_only=True):
     def spots(self, text: str) -> Iterator[Spot]:
         """Yield where a path of the specification leads to a value, the last first."""
         return spots(self.root, self.path(text))
+
+    def places(self, texts: Iterable[str]) -> Iterator[Place]:
+        """Yield those of some paths that lead anywhere: to what is not empty, if there is any."""
+        for text in dict.fromkeys(texts):
+            spots = list(self.spots(text))
+            if found := [spot for spot in spots if at(self.root, spot) != ""] or spots:
+                yield Place(text, found[0], tuple(others(found)))
 
     def written(self, root: Any) -> bytes:
         return rewritten(root, self.form, self.header)
@@ -82,3 +104,26 @@ def specimen(data: bytes, spec: WorkflowSpec, now: float) -> Specimen:
     if isinstance(root, Rows):
         return Specimen(data=data, spec=spec, now=now, root=list(root.tables()), header=tuple(root.columns))
     return Specimen(data=data, spec=spec, now=now, root=root)
+
+
+def others(found: Sequence[_Item]) -> Iterator[tuple[str, _Item]]:
+    """Yield the first and one in the middle of what is found, the last first, as far as there are more than that."""
+    wheres = {len(found) // 2: " in the middle", len(found) - 1: " in the first"}
+    return ((where, found[index]) for index, where in wheres.items() if index)
+
+
+def in_turn(places: Sequence[_Item], ways: Sequence[Callable[[_Item], Iterable[Bad]]]) -> Iterator[Bad]:
+    """Yield one that is bad in each of the ways before the second of any: however few are taken, none is left out.
+
+    Each way begins at another place, so that these have their turn as well.
+    """
+    starts = (len(places) * number // len(ways) for number in range(len(ways)))
+    turns = deque(
+        chain.from_iterable(map(way, (*places[start:], *places[:start])))
+        for way, start in zip(ways, starts, strict=True)
+    )
+    while turns:
+        way = turns.popleft()
+        for bad in islice(way, 1):
+            yield bad
+            turns.append(way)

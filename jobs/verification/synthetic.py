@@ -28,6 +28,8 @@ def synthetic(spec: WorkflowSpec, now: float) -> bytes | None:
 
     What it does not know, such as the rarer words of a schema, it passes over: whether it is good is for the checks to say.
     """
+    if spec.count and spec.count.of and spec.count.max == 0:
+        spec = replace(spec, count=None)  # there are none of what nothing else asks for
     number = _number(spec.count)
     if not spec.format.has_fields:
         return b"made up\n" * number or None

@@ -1,5 +1,7 @@
 """Words of a reason: one line, printable, with no value in full length."""
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
@@ -13,6 +15,10 @@ LARGEST: Final = 10**4300
 _LONGEST_WRITTEN: Final = 40
 """Characters of a value; the rest is for its quotes and escapes."""
 _MOST_LISTED: Final = 5
+_NO_MARK: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and signs that count as printable, and show as nothing."""
 _LONG: Final = 1e15
 _HUGE: Final = 1e300
 _MINUTE: Final = 60
@@ -37,6 +43,13 @@ def one_line(text: str, longest: int = LONGEST_REASON) -> str:
     # Long texts are cut before they are looked through, and once more when the escapes have made them longer.
     shown = "".join(each if each.isprintable() else _escaped(each) for each in text[: longest + 1])
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is no other one than it looks like: all of it leaves a mark, and none is a variant of a letter."""
+    # The ellipsis is a variant of three dots, and is ours.
+    text = text.replace("…", "")
+    return text.isprintable() and not _NO_MARK.search(text) and unicodedata.normalize("NFKC", text) == text
 
 
 def _escaped(character: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from jobs.verification.wording import is_plain
 from jobs.watchlist.error import WatchlistError, key_of, listed, unknown
 
 _Spec = TypeVar("_Spec", bound=msgspec.Struct)
@@ -89,6 +90,10 @@ def check_name(name: str, place: str) -> None:
         raise WatchlistError(f"{place}: must not be empty")
     if not name.isprintable():
         raise WatchlistError(f"{place}: must not hold control or invisible characters")
+    if name != name.strip() or not is_plain(name):
+        raise WatchlistError(
+            f"{place}: must not look like another name, by blanks, variants of letters or what shows as nothing"
+        )
 
 
 def check_text(text: str, place: str) -> None:

@@ -29,6 +29,5 @@ def text_of(path: str) -> str:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder that the relative paths in a watch list start from, absolute."""
-    folder = os.path.dirname(path)
-    return folder if os.path.isabs(folder) else os.path.join(os.getcwd(), folder)
+    """Return the folder that the relative paths in a watch list start from: absolute, and one however it is named."""
+    return os.path.abspath(os.path.dirname(path))

@@ -27,8 +27,9 @@ class CommandSpec(
     """Seconds."""
     then: str | None = None
     """The killer used if a stop did not hold."""
+    folder: str = "/"
     files: dict[str, str] | None = None
-    """Filled in: as of a workflow's command."""
+    """Filled in, as is the folder: as of a workflow's command."""
 
 
 class ProcessSpec(
@@ -75,7 +76,7 @@ def parse_killers(entries: object, folder: str) -> dict[str, KillerSpec]:
 
 def _killer(entry: object, place: str, folder: str) -> KillerSpec:
     kind = _kind(table_of(entry, place), f"{place}.kind")
-    known = ("kind", *(each for each in kind.__struct_fields__ if each != "files"))
+    known = ("kind", *(each for each in kind.__struct_fields__ if each not in {"folder", "files"}))
     check_keys(table_of(entry, place), known, place, "key")
     match convert(entry, kind, place):
         case CommandSpec() as command:
@@ -101,7 +102,7 @@ def _kind(entry: Mapping[str, object], place: str) -> type[KillerSpec]:
 def _command(command: CommandSpec, place: str, folder: str) -> CommandSpec:
     _check_seconds(command.timeout, f"{place}.timeout")
     argv = parse_argv(command.argv, f"{place}.argv", folder, PLACEHOLDERS)
-    return msgspec.structs.replace(command, argv=argv)
+    return msgspec.structs.replace(command, argv=argv, folder=folder)
 
 
 def _process(process: ProcessSpec, place: str, folder: str) -> ProcessSpec:

@@ -1,8 +1,10 @@
 """loopwarden.toml -> a watch list in which every name leads somewhere."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from jobs.thrash.price import NO_PRICES, Prices
 from jobs.verification.spec import WorkflowSpec
@@ -14,6 +16,9 @@ from jobs.watchlist.prices import parse_prices
 from jobs.watchlist.sources import SourceSpec, check_names_in, parse_sources
 from jobs.watchlist.syntax import tables_in
 from jobs.watchlist.workflows import parse_workflows
+
+_MOST: Final = 1000
+"""Entries: each is compared with the others, and asked about if it changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +46,7 @@ def parse_watchlist(text: str, folder: Path, formats: Collection[str]) -> Watchl
     Raises:
         WatchlistError: the first thing that is wrong.
     """
-    start, tables = str(folder.absolute()), tables_in(text)
+    start, tables = os.path.abspath(folder), tables_in(text)
     check_keys(tables, ("sources", "killers", "prices", "workflows"), "", "table")
     prices = parse_prices(tables.get("prices", {}))
     killers = parse_killers(tables.get("killers", {}), start)
@@ -51,4 +56,6 @@ def parse_watchlist(text: str, folder: Path, formats: Collection[str]) -> Watchl
     workflows = parse_workflows(tables.get("workflows", {}), start, [source.name for source in sources])
     if not sources and not workflows:
         raise WatchlistError("nothing to watch: there is neither [[sources]] nor [workflows.NAME]")
+    if (count := len(sources) + len(killers) + len(workflows)) > _MOST:
+        raise WatchlistError(f"{count:,} sources, killers and workflows; at most {_MOST:,} are watched")
     return Watchlist(sources=sources, killers=killers, prices=prices, workflows=workflows)

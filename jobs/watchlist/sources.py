@@ -12,6 +12,8 @@ from jobs.watchlist.error import WatchlistError, key_of, unknown
 
 AUTO: Final = "auto"
 """In place of a format's name: each file's own is found out."""
+FORMAT_NAMES: Final = frozenset({"claude-code", "codex", "gateway", "gemini-cli", "openclaw", "opencode"})
+"""What is registered in jobs/sources/registry.py."""
 
 
 class SourceSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

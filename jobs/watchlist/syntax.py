@@ -2,13 +2,16 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from typing import Final
 
-from jobs.watchlist.error import WatchlistError
+from jobs.watchlist.error import WatchlistError, key_of
 
 _SYNTAX_ERROR: Final = re.compile(
     r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)", re.DOTALL
 )
+_INTEGERS: Final = range(-(2**63), 2**63)
+"""Those that TOML knows, and whatever a watch list is handed on to; tomllib lets others through."""
 _ECHOES_NOTHING: Final = frozenset(
     {
         "Cannot overwrite a value",
@@ -31,12 +34,29 @@ _ECHOES_NOTHING: Final = frozenset(
 
 def tables_in(text: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
+        beyond = next(_beyond(tables, ""), None)
     except tomllib.TOMLDecodeError as error:
         raise WatchlistError(_syntax_error(str(error), text)) from None
     except (ValueError, RecursionError):
         # Numbers of thousands of digits, brackets nested a thousand deep: tomllib lets these through.
         raise WatchlistError("not readable as TOML: nested too deeply, or a number too long") from None
+    if beyond is not None:
+        raise WatchlistError(f"{beyond}: out of range")
+    return tables
+
+
+def _beyond(value: object, place: str) -> Iterator[str]:
+    """Yield where whole numbers are that are none of TOML's."""
+    match value:
+        case dict():
+            for key, each in value.items():
+                yield from _beyond(each, f"{place}.{key_of(key)}" if place else key_of(key))
+        case list():
+            for index, each in enumerate(value):
+                yield from _beyond(each, f"{place}[{index}]")
+        case int() if value not in _INTEGERS:
+            yield place
 
 
 def _syntax_error(message: str, text: str) -> str:

@@ -6,6 +6,7 @@ import pytest
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import NOTICE, Mode
 from jobs.alert.pin_notice import (
+    MOST_IN_ONE,
     AlteredNotice,
     FirstUseNotice,
     Pinned,
@@ -45,12 +46,20 @@ def test_a_proposal_is_a_message_that_is_edited_until_it_is_over(
 
 def test_what_was_pinned_at_first_sight_is_told_in_one_message() -> None:
     entries = (Pinned(kind=Kind.KILLER, name="stopper", not_pinned=("sh",)),)
-    told = first_use_told(entries, How.FIRST_VERIFY)
+    [told] = first_use_told(entries, How.FIRST_VERIFY)
     assert (told.kind, told.mode, told.subject) == (NOTICE, Mode.SEND, None)
     assert _decoder.decode(told.body) == FirstUseNotice(entries=entries, how=How.FIRST_VERIFY)
 
 
+def test_so_many_that_not_every_name_fits_are_told_in_several() -> None:
+    """Workflows first: they are the bar."""
+    workflows = [Pinned(kind=Kind.WORKFLOW, name=f"w{number}") for number in range(MOST_IN_ONE)]
+    source = Pinned(kind=Kind.SOURCE, name="gateway")
+    told = [_decoder.decode(each.body) for each in first_use_told([source, *workflows])]
+    assert told == [FirstUseNotice(entries=tuple(workflows)), FirstUseNotice(entries=(source,))]
+
+
 def test_a_pin_that_was_altered_is_told() -> None:
     told = altered_told(Kind.SOURCE, "gateway")
-    assert (told.kind, told.mode) == (NOTICE, Mode.SEND)
+    assert (told.kind, told.mode, told.alarm) == (NOTICE, Mode.SEND, True)
     assert _decoder.decode(told.body) == AlteredNotice(kind=Kind.SOURCE, name="gateway")

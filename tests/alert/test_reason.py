@@ -99,6 +99,7 @@ def test_an_incident_is_one_message_that_is_kept_up_to_date(
     before: Incident | None, after: Incident, mode: Mode
 ) -> None:
     message, *_ = tellings(before, after, OUTLOOK, NOON)
+    assert message.alarm is (before is None)
     assert (message.mode, message.subject, message.silent) == (mode, "incident:3", False)
     assert msgspec.json.decode(message.body, type=AnyNotice) == IncidentNotice(
         incident=after, outlook=OUTLOOK

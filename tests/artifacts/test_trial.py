@@ -236,6 +236,11 @@ def test_a_pattern_that_never_ends() -> None:
     assert result.trouble == "not all could be judged within 1 s, the most that it may take"
 
 
+def test_a_number_that_no_process_can_be_told() -> None:
+    _, result = tried(spec(count=CountSpec(min=2**64)), good())
+    assert result.trouble.startswith("no process can be told what to try: ")
+
+
 def test_little_memory() -> None:
     _, result = tried(SPEC, good(), Limits(memory=30_000_000))
     assert (

@@ -30,6 +30,8 @@ _alarms: Final = st.builds(
     earlier_runs=_counts,
     earlier_failed=_counts,
     likelihood=st.floats(0, 1),
+    week=st.just("2026-W48"),
+    last_ran=st.sampled_from(("", "2026-W07")),
 )
 _trials: Final = st.builds(
     Trials,
@@ -117,13 +119,14 @@ digests: Final = st.builds(
     week=st.sampled_from((None, "2026-W48", "2027-W01")),
     since=st.floats(SUNDAY - 30 * WEEK, SUNDAY - 1),
     until=st.just(SUNDAY),
-    is_late=st.booleans(),
+    weeks=st.integers(1, 99),
     figures=_figures(),
     rates=st.lists(
         st.builds(WeekRate, week=st.just("2026-W07"), passed=_counts, failed=_counts), max_size=12
     ).map(tuple),
     alarms=_few(_alarms),
     selftests=_few(_tests),
+    untested=_few(foreign),
     stops=_few(_stops),
     pins=_few(_pins),
     absences=_few(_absences),

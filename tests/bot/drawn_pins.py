@@ -3,7 +3,15 @@
 from hypothesis import strategies as st
 
 from bot.views.differing import Differing
-from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, Pinned, ProposalNotice
+from jobs.alert.pin_notice import (
+    MOST_IN_ONE,
+    AlteredNotice,
+    FirstUseNotice,
+    LetGoNotice,
+    Pinned,
+    ProposalNotice,
+    ProposalsNotice,
+)
 from jobs.pinning.audit import Audited
 from jobs.pinning.change import Change, Mark
 from jobs.pinning.kind import How, Kind, ProposalState
@@ -16,11 +24,16 @@ marks = st.sampled_from(Mark)
 changes = st.builds(
     Change, field=foreign, before=st.just("") | foreign, after=st.just("") | foreign, mark=marks
 )
+pinned_entries = st.lists(
+    st.builds(Pinned, kind=kinds, name=foreign, not_pinned=words), max_size=MOST_IN_ONE
+).map(tuple)
 first_use_notices = st.builds(
     FirstUseNotice,
-    entries=st.lists(st.builds(Pinned, kind=kinds, name=foreign, not_pinned=words), max_size=40).map(tuple),
+    entries=pinned_entries,
     how=st.sampled_from([How.FIRST_USE, How.FIRST_VERIFY]),
+    is_lost=st.booleans(),
 )
+let_go_notices = st.builds(LetGoNotice, entries=pinned_entries)
 proposal_notices = st.builds(
     ProposalNotice,
     proposal=ids,
@@ -29,12 +42,22 @@ proposal_notices = st.builds(
     is_new=st.booleans(),
     is_gone=st.booleans(),
     changes=st.lists(changes, max_size=30).map(tuple),
+    has_more=st.booleans(),
     not_pinned=words,
+    missing_killer=st.none() | foreign,
+    used_by=st.lists(st.tuples(kinds, foreign), max_size=4).map(tuple),
     in_force_since=st.none() | moments,
     state=st.sampled_from(ProposalState),
     decided_by=st.none() | ids,
 )
-altered_notices = st.builds(AlteredNotice, kind=kinds, name=foreign)
+proposals_notices = st.builds(
+    ProposalsNotice,
+    count=st.integers(MOST_IN_ONE, 10_000),
+    entries=st.lists(st.tuples(kinds, foreign), min_size=1, max_size=MOST_IN_ONE).map(tuple),
+)
+altered_notices = st.builds(
+    AlteredNotice, kind=kinds, name=foreign, others=st.integers(0, 9_999), is_put_back=st.booleans()
+)
 pins = st.builds(
     Pin,
     id=ids,

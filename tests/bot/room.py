@@ -113,7 +113,7 @@ class Room:
     async def rewrite(self, watchlist: str) -> None:
         """Edit the watch list, and approve all that this changes."""
         (self.folder / "loopwarden.toml").write_text(watchlist)
-        await self.beat("spec_pinning")
+        await self.look_at_watchlist()
         desk = self.app.handling.desk
         for proposal in await desk.reading.proposals.newest():
             await desk.pinning.approve(proposal.id, PERSON.id)
@@ -142,6 +142,10 @@ class Room:
             self.call(times=8, **fields)
             shown = await self.scan()
         return shown
+
+    async def look_at_watchlist(self) -> list[Shown]:
+        """Look as often as it takes for what is new to count."""
+        return [*await self.beat("spec_pinning"), *await self.beat("spec_pinning")]
 
     async def beat(self, job: str) -> list[Shown]:
         before = len(self.shown)

@@ -306,6 +306,18 @@ async def test_status_says_that_a_source_without_killer_is_only_observed(tmp_pat
     assert "Source gateway: 0 files, 0 sessions, no killer, observed" in answer.text
 
 
+async def test_status_says_that_a_killer_is_not_in_force(room: Room, tmp_path: Path) -> None:
+    """Its source waits with it."""
+    (tmp_path / "loopwarden.toml").write_text(WATCHLIST.replace("stopper", "other"))
+    shown = await room.look_at_watchlist()
+    [source] = [each for each in shown if "differs: source gateway" in each.text]
+    assert "killer other is not in force: until it is, this source is only observed" in source.text
+    await room.press(source, "Approve")
+    await room.look_at_watchlist()
+    answer = await room.ask("/status")
+    assert "Source gateway: 0 files, 0 sessions, killer other is not in force, observed" in answer.text
+
+
 @pytest.mark.parametrize(("in_list", "in_force"), [("", "ask"), ('on_detection = "observe"', "observe")])
 async def test_status_says_what_a_detection_leads_to(tmp_path: Path, in_list: str, in_force: str) -> None:
     """The watch list says it for a source, else the settings do."""

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ async def test_what_the_console_cannot_do_is_refused(bot: Bot) -> None:
 
 def test_a_button_that_is_not_there_cannot_be_pressed(console: ConsoleSession) -> None:
     with pytest.raises(KeyError):
-        console.press(Shown(id=1, chat=1, text="alert"), "Kill")
+        console.press(Shown(id=1, chat=1, at=datetime.fromtimestamp(0, UTC), text="alert"), "Kill")
 
 
 async def test_waiting_ends_with_the_message_waited_for(bot: Bot, console: ConsoleSession) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bot.callbacks import DigestButton
 from bot.chart.picture import Picture
@@ -71,6 +72,9 @@ async def test_a_digest_can_be_asked_for_at_any_time(room: Room) -> None:
 
 @pytest.mark.usefixtures("no_picture")
 async def test_a_digest_of_several_weeks_says_so(room: Room) -> None:
+    """Of as many as there are."""
+    assert (await room.ask("/digest 4")).text.startswith("📊 The week so far · ")
+    room.clock.go_on(28 * 86_400)
     assert (await room.ask("/digest 4")).text.startswith("📊 The last 4 weeks · ")
 
 
@@ -94,6 +98,21 @@ async def test_pages_are_turned_in_their_message(room: Room) -> None:
     assert len({*pages}) == len(pages)
     [back] = await room.press(shown, f"Page {len(pages) - 1} of {len(pages)}")
     assert back.text == pages[-2]
+
+
+@pytest.mark.usefixtures("no_picture")
+@pytest.mark.parametrize(("after", "is_late"), [(60, False), (7200, True)], ids=["in time", "late"])
+async def test_a_digest_is_as_late_as_its_message(room: Room, after: float, *, is_late: bool) -> None:
+    """Whenever its pages are turned."""
+    shown = await tell(room, replace(LONG, until=room.clock.now() - after))
+    first = shown.text
+    room.clock.go_on(86_400)
+    for number in (2, 1):
+        [shown] = await room.press(
+            shown, next(label for label in shown.buttons if f"Page {number} " in label)
+        )
+    assert shown.text == first
+    assert (", late" in first) is is_late
 
 
 @pytest.mark.usefixtures("no_picture")

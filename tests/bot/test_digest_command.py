@@ -12,7 +12,9 @@ import pytest
 from bot.__main__ import main
 from bot.chart.picture import Picture
 from bot.drawing import Drawing, DrawingError
+from jobs.store.blocking import open_blocking
 from jobs.store.schema import FILE_NAME
+from jobs.thrash.policy import LONGEST_BEAT
 from tests.botapi_model import PNG, dimensions
 
 pytestmark = pytest.mark.usefixtures("no_settings")
@@ -34,16 +36,31 @@ def test_it_prints_what_the_chat_would_be_told(data: Path, capsys: pytest.Captur
     said = capsys.readouterr()
     assert said.out.startswith("📊 The week so far · ")
     assert "\n1 run passed.\n" in said.out
-    assert "\nnightly: 1 of 1 run passed\n✓ exists, parses, fields, fresh, status: 1 passed\n" in said.out
+    assert "\nnightly: 1 of 1 run passed; ✓ exists, parses, fields, fresh, status\n" in said.out
     assert said.out.count("\nIs a model in the verification path?\n") == 1
     assert said.err == ""
     assert {path.name.partition("-")[0] for path in data.iterdir()} == {FILE_NAME}
 
 
+@pytest.mark.parametrize(("beats", "is_away"), [(2.9, False), (3.1, True)])
+def test_what_the_longest_beat_explains_is_no_absence(
+    data: Path, capsys: pytest.CaptureFixture[str], beats: float, *, is_away: bool
+) -> None:
+    """The beat of the bot is a setting, and those are not read."""
+    looked_at = time.time() - beats * LONGEST_BEAT  # noqa: TID251 - as the command's clock
+    with open_blocking(str(data)) as store:
+        store.write(store.tables.presence.note(looked_at))
+    capsys.readouterr()
+    # Of two weeks, lest one begins just now.
+    assert main(["digest", "2"]) == 0
+    assert ("The bot was away for" in capsys.readouterr().out) is is_away
+
+
 @pytest.mark.usefixtures("data")
 def test_it_can_be_of_several_weeks(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of those that there were yet."""
     assert main(["digest", "12"]) == 0
-    assert "📊 The last 12 weeks · " in capsys.readouterr().out
+    assert "📊 The week so far · " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("weeks", ["0", "100", "-1", "many", "1.5"])

@@ -130,8 +130,11 @@ def test_an_old_home_that_is_a_link_to_the_new_one_is_not_told_twice(
 
 
 def test_where_nothing_is_the_places_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not where a watch list is expected: it may be appended to one."""
     assert main(["sources"]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert said.out == ""
+    lines = said.err.splitlines()
     assert lines[0] == "No logs of agents were found. Looked at:"
     assert "  ~/.claude/projects/**/*.jsonl" in lines
     assert "  ~/.moltbot/agents/*/sessions/*.jsonl" in lines
@@ -176,11 +179,9 @@ def test_it_prints_plain_text_where_nothing_else_can_be_shown(home: Path) -> Non
     assert done.stderr == b""
 
 
-@pytest.mark.parametrize("has_logs", [True, False])
-def test_a_reader_that_has_had_enough_is_no_error_to_tell(home: Path, has_logs: bool) -> None:
+def test_a_reader_that_has_had_enough_is_no_error_to_tell(home: Path) -> None:
     """As in `loopwarden sources | true`."""
-    if has_logs:
-        put("codex/calls.jsonl", home / ".codex/sessions/rollout-1.jsonl")
+    put("codex/calls.jsonl", home / ".codex/sessions/rollout-1.jsonl")
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(  # noqa: S603

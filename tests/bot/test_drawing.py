@@ -146,6 +146,28 @@ def test_a_name_that_no_font_can_write_is_shown_by_its_place_in_the_text(draw: D
     assert unwritten.crop(same).tobytes() == numbered.crop(same).tobytes()
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "/home/op/agents/eu-west-1/nightly/a/out/report.json",
+            "/home/op/agents/eu-west-1/nightly/b/out/report.json",
+        ),
+        (f"{'x' * 80}1{'x' * 80}", f"{'x' * 80}2{'x' * 80}"),
+        ("nightly", "nightly"),
+    ],
+    ids=["paths", "the middle", "letters that look alike"],
+)
+def test_two_workflows_never_look_alike(draw: Drawing, first: str, second: str) -> None:
+    """However little of their names there is room for."""
+    image = drawn(draw, replace(PICTURE, bars=(bar(first, 1), bar(second, 2), bar(first, 1))))
+    # From the name down to below its bar.
+    tops = [BARS - 1 + 82 * row for row in range(3)]
+    one, other, again = (image.crop((60, top, 700, top + 60)).tobytes() for top in tops)
+    assert one == again
+    assert one != other
+
+
 def test_the_bot_itself_never_loads_what_draws(tmp_path: Path) -> None:
     """Nor numpy: the memory, which is not much, ends with the process that used it."""
     script = """

@@ -10,10 +10,12 @@ import pytest
 import pytest_asyncio
 from aiogram import Bot
 from aiogram.client.telegram import TelegramAPIServer
+from aiogram.filters.callback_data import CallbackData
 from aiogram.types import InlineKeyboardButton, MessageEntity
 from aiogram.utils.formatting import Bold, Text
 from aiohttp import web
 
+from bot.callbacks import IncidentButton, IncidentVerb, PinButton, PinVerb
 from bot.notifier import TelegramNotifier
 from bot.picturing import Picturing
 from bot.session import TelegramSession
@@ -416,6 +418,27 @@ async def test_a_text_that_is_too_long_is_cut_to_what_surely_fits(
     [message] = api.messages
     assert utf16_length(message.text) in {999, 1000}
     assert message.text == "🙂" * 499 + "…"
+
+
+@pytest.mark.parametrize(
+    ("button", "length", "is_kept"),
+    [
+        (PinButton(verb=PinVerb.APPROVE, proposal=1), 1001, False),
+        (PinButton(verb=PinVerb.PAGE, proposal=1, page=1), 1001, False),
+        (PinButton(verb=PinVerb.APPROVE, proposal=1), 1000, True),
+        (IncidentButton(verb=IncidentVerb.KILL, incident=1), 1001, True),
+    ],
+    ids=["cut", "a page of it", "whole", "an agent"],
+)
+async def test_what_was_cut_off_a_proposal_cannot_be_approved(
+    api: BotApi, notifier: TelegramNotifier, button: CallbackData, length: int, *, is_kept: bool
+) -> None:
+    """Nor its next page be turned to. An agent can be stopped, whatever is said of it."""
+    api.fault("sendMessage", error_code=400, description="Bad Request: of a later release")
+    shown = screen(Text("x" * length), [InlineKeyboardButton(text="A button", callback_data=button.pack())])
+    await notifier.send(queued(shown))
+    [message] = api.messages
+    assert bool(message.buttons) is is_kept
 
 
 async def test_what_is_rejected_as_plain_text_too_is_given_up(

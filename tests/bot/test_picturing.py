@@ -155,8 +155,6 @@ async def test_a_picture_that_never_comes_is_not_waited_for(
         (400, "Bad Request: not enough rights to send photos to the chat"),
         (400, "Bad Request: CHAT_SEND_PHOTOS_FORBIDDEN"),
         (413, "Request Entity Too Large"),
-        (500, "Internal Server Error"),
-        (502, "Bad Gateway"),
     ],
 )
 async def test_a_picture_that_telegram_refuses_is_left_out(
@@ -170,11 +168,37 @@ async def test_a_picture_that_telegram_refuses_is_left_out(
     assert api.token not in caplog.text
 
 
-@pytest.mark.parametrize("done", [False, True])
-async def test_a_picture_whose_way_breaks_is_left_out(api: BotApi, bot: Bot, *, done: bool) -> None:
-    api.drop("sendPhoto", done=done)
-    await notifier(bot).send(queued())
-    assert kinds(api) == (["picture"] if done else []) + ["text"]
+def _server_error(api: BotApi) -> None:
+    api.fault("sendPhoto", error_code=502, description="Bad Gateway", times=3)
+
+
+def _broken_way(api: BotApi) -> None:
+    for _ in range(3):
+        api.drop("sendPhoto")
+
+
+@pytest.mark.parametrize("fails", [_server_error, _broken_way])
+@pytest.mark.parametrize("attempts", [0, 1])
+async def test_what_may_pass_is_waited_for(
+    api: BotApi, bot: Bot, fails: Callable[[BotApi], None], attempts: int
+) -> None:
+    """By the text as well: the picture comes before it."""
+    fails(api)
+    with pytest.raises(NotifyError) as caught:
+        await notifier(bot).send(queued(attempts=attempts))
+    assert caught.value.retry_after
+    assert not api.messages
+
+
+@pytest.mark.parametrize("fails", [_server_error, _broken_way])
+async def test_what_does_not_pass_soon_costs_the_picture(
+    api: BotApi, bot: Bot, caplog: pytest.LogCaptureFixture, fails: Callable[[BotApi], None]
+) -> None:
+    """The third attempt is the last that is made at it."""
+    fails(api)
+    await notifier(bot).send(queued(attempts=2))
+    assert kinds(api) == ["text"]
+    assert "message 1 is sent without its picture" in caplog.text
 
 
 WAITS = {

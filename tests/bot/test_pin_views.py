@@ -15,7 +15,14 @@ from bot.views import pin, workflow
 from bot.views.audit import SHOWN, AuditPage, audit
 from bot.views.differing import Differing
 from bot.views.screen import Screen
-from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, Pinned, ProposalNotice
+from jobs.alert.pin_notice import (
+    MOST_IN_ONE,
+    AlteredNotice,
+    FirstUseNotice,
+    LetGoNotice,
+    Pinned,
+    ProposalNotice,
+)
 from jobs.pinning.audit import Audited
 from jobs.pinning.change import Change, Mark
 from jobs.pinning.kind import How, Kind, ProposalState
@@ -46,7 +53,7 @@ NEW = ProposalNotice(
 GONE = structs.replace(
     CHANGED,
     is_gone=True,
-    changes=(Change(field="entry", before="in force", after="", mark=Mark.LOOSER),),
+    changes=(Change(field="required", before="total", after="", mark=Mark.LOOSER),),
 )
 APPROVED = ProposalState.APPROVED
 REJECTED = ProposalState.REJECTED
@@ -87,7 +94,7 @@ def test_a_change_is_shown_field_by_field_with_what_it_does_to_the_bar() -> None
     shown = shown_of(CHANGED)
     assert lines(shown) == [
         "📌 The file differs: workflow nightly",
-        "What was approved is in force since 2100-04-30 12:00, and stays so until an admin approves this:",
+        "What was pinned is in force since 2100-04-30 12:00, and stays so until an admin approves this:",
         "max_age: 30 min → 1 d  looser",
         "timestamp: made_at → at  different",
         "required: nothing → total  stricter",
@@ -113,8 +120,8 @@ def test_a_change_is_shown_field_by_field_with_what_it_does_to_the_bar() -> None
             GONE,
             [
                 "📌 No longer in the file: workflow nightly",
-                "What was approved is in force since 2100-04-30 12:00, and stays so until an admin approves its removal:",
-                "entry: in force → nothing  looser",
+                "What was pinned is in force since 2100-04-30 12:00, and stays so until an admin approves its removal:",
+                "required: total → nothing  looser",
             ],
         ),
     ],
@@ -136,7 +143,7 @@ def test_a_new_entry_and_one_that_is_gone_are_told_as_such(notice: ProposalNotic
             REJECTED,
             [
                 "🚫 Rejected: workflow nightly by user 1",
-                "What was approved stays in force since 2100-04-30 12:00, and the file differs.",
+                "What was pinned stays in force since 2100-04-30 12:00, and the file differs.",
             ],
         ),
         (
@@ -149,7 +156,7 @@ def test_a_new_entry_and_one_that_is_gone_are_told_as_such(notice: ProposalNotic
             REJECTED,
             [
                 "🚫 Rejected: workflow nightly by user 1",
-                "What was approved stays in force since 2100-04-30 12:00, though the file does not have it.",
+                "What was pinned stays in force since 2100-04-30 12:00, though the file does not have it.",
             ],
         ),
         (
@@ -163,14 +170,29 @@ def test_a_new_entry_and_one_that_is_gone_are_told_as_such(notice: ProposalNotic
         (NEW, WITHDRAWN, ["↩️ Taken back: killer stopper", "The file does not have it any more."]),
     ],
 )
-def test_what_became_of_it_is_said_and_there_is_nothing_left_to_press(
+def test_what_became_of_it_is_said_and_only_what_was_rejected_can_still_be_approved(
     notice: ProposalNotice, state: ProposalState, said: list[str]
 ) -> None:
     decided_by = None if state is WITHDRAWN else 1
     shown = shown_of(structs.replace(notice, state=state, decided_by=decided_by))
     assert lines(shown)[:2] == said
-    assert labels(shown) == []
+    assert labels(shown) == (["Approve"] if state is REJECTED else [])
     assert (len(lines(shown)) > 2) == (state is not WITHDRAWN)
+
+
+def test_what_a_killer_has_to_do_with_it_is_said_before_all_else() -> None:
+    """One that waits for approval stops nothing; one that goes leaves others without."""
+    source = structs.replace(CHANGED, kind=Kind.SOURCE, name="gateway", missing_killer="stopper2")
+    assert lines(shown_of(source))[2] == (
+        "⚠️ killer stopper2 is not in force: until it is, this source is only observed"
+    )
+    killer = structs.replace(NEW, missing_killer="hard")
+    assert lines(shown_of(killer))[2] == (
+        "⚠️ killer hard is not in force: until it is, no other killer follows a stop that did not hold"
+    )
+    users = ((Kind.SOURCE, "gateway"), (Kind.KILLER, "soft"))
+    gone = structs.replace(GONE, kind=Kind.KILLER, name="stopper", used_by=users)
+    assert lines(shown_of(gone))[2:4] == ["⚠️ source gateway uses it", "⚠️ killer soft uses it"]
 
 
 def test_of_a_long_one_that_was_decided_it_is_said_how_much_there_was() -> None:
@@ -178,10 +200,18 @@ def test_of_a_long_one_that_was_decided_it_is_said_how_much_there_was() -> None:
     assert shown.text.endswith("… and 25 more")
 
 
+def test_what_is_too_much_to_be_shown_cannot_be_approved() -> None:
+    """Unless it is gone: then nothing of it counts any more."""
+    shown = shown_of(structs.replace(CHANGED, has_more=True))
+    assert labels(shown) == ["Reject"]
+    assert lines(shown)[-1].startswith("There is more than can be shown, so it cannot be approved")
+    assert labels(shown_of(structs.replace(GONE, has_more=True))) == ["Approve", "Reject"]
+
+
 def test_what_cannot_be_told_apart_by_eye_is_shown_as_it_is_written() -> None:
     hidden = Change(field="forbid", before="TODO", after="TO\u200bDO", mark=Mark.DIFFERENT)
     shown = shown_of(structs.replace(CHANGED, changes=(hidden,)))
-    assert lines(shown)[-1] == r"forbid: 'TODO' → 'TO\u200bDO'  different"
+    assert lines(shown)[-1] == r"forbid: TODO → 'TO\u200bDO'  different"
 
 
 def test_two_secrets_are_told_to_differ_and_to_hide_something() -> None:
@@ -268,6 +298,14 @@ def test_every_line_is_on_exactly_one_page_whole_and_approve_on_the_last(
         assert_safe(page)
 
 
+def test_what_was_rejected_has_pages_too_and_approve_on_the_last() -> None:
+    """A wrong tap must not cost another edit of the file; and nobody approves what was not shown."""
+    first, second = pages(structs.replace(CHANGED, changes=some(30), state=REJECTED, decided_by=1))
+    assert lines(first)[0] == "🚫 Rejected: workflow nightly by user 1 (1/2)"
+    assert labels(first) == ["More 2/2"]
+    assert labels(second) == ["Back 1/2", "Approve"]
+
+
 @few
 @given(proposal_notices, st.integers(0, 9))
 def test_every_page_of_a_proposal_is_safe(notice: ProposalNotice, page: int) -> None:
@@ -277,29 +315,62 @@ def test_every_page_of_a_proposal_is_safe(notice: ProposalNotice, page: int) -> 
 # ── at first sight, and altered ───────────────────────────────────────────────────────────────────
 
 
-def test_what_was_pinned_at_first_sight_is_named_what_is_not_pinned_whole_first() -> None:
+def test_what_was_pinned_at_first_sight_is_named_workflows_first_and_then_what_is_not_pinned() -> None:
+    loose = ("pkill, which is found on the PATH", "{session}, which is another one each time")
     entries = (
         Pinned(kind=Kind.SOURCE, name="gateway"),
-        Pinned(kind=Kind.KILLER, name="stopper", not_pinned=("pkill, which is found on the PATH",)),
+        Pinned(kind=Kind.KILLER, name="stopper", not_pinned=loose),
+        Pinned(kind=Kind.KILLER, name="other"),
+        Pinned(kind=Kind.WORKFLOW, name="nightly"),
     )
     assert pin.first_use(FirstUseNotice(entries=entries)).text.splitlines()[:-1] == [
-        "📌 Pinned as they were found: 2 entries",
-        "killer stopper",
-        "Not pinned: pkill, which is found on the PATH",
-        "source gateway",
+        "📌 Pinned as they were found: 4 entries",
+        "Workflow: nightly",
+        "Source: gateway",
+        "Killers: stopper, other",
+        "Not pinned of killer stopper: pkill, which is found on the PATH; {session}, which is another one each time",
     ]
 
 
 def test_what_loopwarden_verify_has_pinned_is_told_as_such() -> None:
     entries = (Pinned(kind=Kind.WORKFLOW, name="nightly"),)
     shown = pin.first_use(FirstUseNotice(entries=entries, how=How.FIRST_VERIFY))
-    assert shown.text.startswith("📌 Pinned by loopwarden verify: 1 entry\nworkflow nightly\n")
+    assert shown.text.startswith("📌 Pinned by loopwarden verify: 1 entry\nWorkflow: nightly\n")
 
 
-def test_of_very_many_it_is_said_how_many_are_not_named() -> None:
-    entries = tuple(Pinned(kind=Kind.WORKFLOW, name=f"w{number}") for number in range(50))
-    shown = pin.first_use(FirstUseNotice(entries=entries)).text.splitlines()
-    assert shown[20:22] == ["workflow w19", "… and 30 more"]
+def test_every_name_is_in_the_message_however_long_and_whatever_is_not_pinned() -> None:
+    """Of that the first are told."""
+    loose = tuple(f"{letter * 300}, which is another one each time" for letter in "abc")
+    entries = [
+        Pinned(kind=Kind.KILLER, name=f"{n:02}" + "k" * 60, not_pinned=loose) for n in range(MOST_IN_ONE)
+    ]
+    shown = pin.first_use(FirstUseNotice(entries=tuple(entries)))
+    assert all(entry.name in lines(shown)[1] for entry in entries)
+    assert lines(shown)[-2] == f"… and {MOST_IN_ONE - 8} more of which not all is pinned"
+    assert lines(shown)[-1].endswith("/audit lists every pin.")
+    assert len(shown.entities) <= 100
+
+
+def test_what_is_pinned_for_want_of_what_was_approved_says_so() -> None:
+    entries = (Pinned(kind=Kind.WORKFLOW, name="nightly"),)
+    shown = pin.first_use(FirstUseNotice(entries=entries, is_lost=True))
+    assert lines(shown)[1].startswith("⚠️ What was pinned before is in a database that cannot be read.")
+
+
+def test_what_goes_with_the_file_is_named() -> None:
+    entries = (Pinned(kind=Kind.SOURCE, name="planted"), Pinned(kind=Kind.SOURCE, name="other"))
+    assert lines(pin.let_go(LetGoNotice(entries=entries)))[:2] == [
+        "📌 No longer in the file, nor in force: 2 entries",
+        "Sources: planted, other",
+    ]
+
+
+def test_pins_that_were_put_back_are_counted() -> None:
+    notice = AlteredNotice(kind=Kind.WORKFLOW, name="nightly", others=2, is_put_back=True)
+    assert lines(pin.altered(notice)) == [
+        "🚨 A pin was altered in the database: workflow nightly, and 2 more",
+        "What was approved stays in force, and was written back. See who can write to the database.",
+    ]
 
 
 def test_a_pin_that_was_altered_is_named() -> None:
@@ -411,14 +482,15 @@ def test_how_the_file_differs_is_said_in_a_line(found: Differing, said: str) -> 
         "Pins",
         "None so far.",
     ]
-    assert labels(shown) == (["Show #12"] if found.is_open else [])
+    assert labels(shown) == ["Show #12"]
 
 
-def test_audit_has_room_for_so_many_that_differ_and_says_how_many_there_are_besides() -> None:
-    many = [differs(ProposalState.OPEN, number=number) for number in range(1, SHOWN + 4)]
-    shown = audit(AuditPage(number=0, pins=[], has_older=False, differing=many), NOW, UTC_ZONE)
-    assert lines(shown)[SHOWN + 1] == "… and 3 more"
-    assert len(labels(shown)) == SHOWN
+def test_audit_has_room_for_so_many_that_differ_and_says_how_many_are_on_the_next_pages() -> None:
+    many = [differs(ProposalState.OPEN, number=number) for number in range(1, SHOWN + 1)]
+    page = AuditPage(number=0, pins=[], has_older=True, differing=many, more_differing=3)
+    shown = audit(page, NOW, UTC_ZONE)
+    assert lines(shown)[SHOWN + 1] == "… and 3 more: Older"
+    assert labels(shown) == [*(f"Show #{number}" for number in range(1, SHOWN + 1)), "Older"]
 
 
 @pytest.mark.parametrize(
@@ -434,7 +506,7 @@ def test_audit_is_turned(number: int, has_older: bool, expected: list[str]) -> N
 @given(
     st.integers(0, 9),
     st.lists(audits, max_size=SHOWN),
-    st.lists(differing, max_size=SHOWN + 2),
+    st.lists(differing, max_size=SHOWN),
     st.booleans(),
 )
 def test_a_page_of_the_audit_is_safe_and_shown_to_its_end(
@@ -451,7 +523,9 @@ def test_a_page_of_the_longest_names_is_shown_to_its_end() -> None:
     altered = replace(longest, pin=replace(longest.pin, hash="h" * 64))
     other = differs(ProposalState.OPEN, number=LARGEST_ID, entry=None)
     other = replace(other, proposal=replace(other.proposal, name="n" * 99))
-    page = AuditPage(number=0, pins=[altered] * SHOWN, has_older=True, differing=[other] * (SHOWN + 1))
+    page = AuditPage(
+        number=0, pins=[altered] * SHOWN, has_older=True, differing=[other] * SHOWN, more_differing=9
+    )
     shown = audit(page, NOW, UTC_ZONE)
     assert shown.text.endswith("altered since, and not used")
     assert len(shown.entities) <= 100

@@ -44,7 +44,7 @@ async def edit(room: Room, workflows: str) -> list[Shown]:
     """Write the watch list anew, and let the bot look at it."""
     room.clock.go_on(60)
     (room.folder / "loopwarden.toml").write_text(WATCHLIST + workflows)
-    return await room.beat("spec_pinning")
+    return await room.look_at_watchlist()
 
 
 async def proposed(room: Room, workflows: str = LOOSER) -> Shown:
@@ -70,11 +70,27 @@ async def test_what_the_bot_finds_at_first_is_pinned_and_told(room: Room) -> Non
     [told] = room.shown
     assert lines(told)[:4] == [
         "📌 Pinned as they were found: 3 entries",
-        "source gateway",
-        "killer stopper",
-        "workflow nightly",
+        "Workflow: nightly",
+        "Source: gateway",
+        "Killer: stopper",
     ]
     assert await edit(room, NIGHTLY) == []
+
+
+async def test_many_changes_are_one_message_and_each_is_shown_and_approved_by_audit(tmp_path: Path) -> None:
+    many = [NIGHTLY, *(NIGHTLY.replace("nightly", f"w{number}") for number in range(8))]
+    async with open_room(tmp_path, watchlist=WATCHLIST + "".join(many)) as room:
+        await room.deliver()
+        [told] = await edit(room, "".join(many).replace("30m", "1d"))
+        assert lines(told)[0] == "📌 The file differs: 9 entries"
+        assert "/audit shows each" in told.text
+        listed = await room.ask("/audit")
+        [shown] = await room.press(listed, "Show #1")
+        assert "max_age: 30 min → 1 d  looser" in shown.text
+        answers = await room.press(shown, "Approve")
+        assert all("Approved: workflow nightly" in answer.text for answer in answers)
+        await act(room)
+        assert max_age(room) == 86_400
 
 
 # ── a change ──────────────────────────────────────────────────────────────────────────────────────
@@ -84,7 +100,7 @@ async def test_a_change_has_no_effect_until_it_is_approved(room: Room) -> None:
     told = await proposed(room)
     assert lines(told) == [
         "📌 The file differs: workflow nightly",
-        "What was approved is in force since 12:00:00, and stays so until an admin approves this:",
+        "What was pinned is in force since 12:00:00, and stays so until an admin approves this:",
         "max_age: 30 min → 1 d  looser",
     ]
     assert max_age(room) == 1800
@@ -106,7 +122,7 @@ async def test_a_rejected_change_has_none_and_is_not_asked_again(room: Room) -> 
         told.id,
         [
             "🚫 Rejected: workflow nightly by user 2",
-            "What was approved stays in force since 12:00:00, and the file differs.",
+            "What was pinned stays in force since 12:00:00, and the file differs.",
         ],
     )
     await act(room)
@@ -149,12 +165,13 @@ async def test_a_button_of_what_the_file_said_before_changes_nothing(room: Room,
 async def test_a_second_press_changes_nothing(room: Room) -> None:
     told = await proposed(room)
     buttons = dict(told.buttons)
-    await room.press(told, "Reject")
-    told.buttons = buttons
-    [answer] = await room.press(told, "Approve", person=COLLEAGUE)
-    assert "Nothing was done" in answer.text
+    await room.press(told, "Approve")
+    for label in ("Reject", "Approve"):
+        told.buttons = buttons
+        [answer] = await room.press(told, label, person=COLLEAGUE)
+        assert "Nothing was done" in answer.text
     await act(room)
-    assert max_age(room) == 1800
+    assert max_age(room) == 86_400
 
 
 async def test_a_button_of_a_proposal_that_nobody_knows_changes_nothing(room: Room) -> None:
@@ -193,6 +210,7 @@ async def test_a_new_command_is_asked_with_what_is_not_pinned_of_it(room: Room) 
         "📌 New in the file: workflow checked",
         "It is not in force until an admin approves it.",
     ]
+    assert "Not pinned: what it reads or starts in turn" in lines(told)
     assert "Not pinned: true, which is found on the PATH" in lines(told)
     [edited] = await room.press(told, "Reject")
     assert lines(edited)[:2] == [
@@ -273,11 +291,50 @@ async def test_audit_names_first_what_is_not_as_in_the_file_and_shows_it_again(r
     assert max_age(room) == 86_400
 
 
-async def test_audit_has_nothing_to_show_of_what_was_rejected(room: Room) -> None:
-    await room.press(await proposed(room), "Reject")
+async def test_what_was_rejected_is_shown_again_and_can_still_be_approved(room: Room) -> None:
+    """By a wrong tap, or by who knew less."""
+    told = await proposed(room)
+    await room.press(told, "Reject")
+    room.clock.go_on(91 * 86_400)
+    await room.run("retention")
     answer = await room.ask("/audit")
     assert lines(answer)[1].endswith("the file differs from what is in force; it was rejected")
-    assert list(answer.buttons) == []
+    [copy] = await room.press(answer, "Show #1")
+    assert (lines(copy)[0], list(copy.buttons)) == ("🚫 Rejected: workflow nightly by user 1", ["Approve"])
+    await room.press(copy, "Approve", person=COLLEAGUE)
+    assert lines(copy)[0] == lines(told)[0] == "✅ Approved: workflow nightly by user 2"
+    await act(room)
+    assert max_age(room) == 86_400
+
+
+@pytest.mark.parametrize("then", [THIRD, NIGHTLY], ids=["third", "back"])
+async def test_what_was_rejected_is_not_approved_once_the_file_says_something_else(
+    room: Room, then: str
+) -> None:
+    told = await proposed(room)
+    await room.press(told, "Reject")
+    buttons = dict(told.buttons)
+    await edit(room, then)
+    told.buttons = buttons
+    [answer] = await room.press(told, "Approve")
+    assert "Nothing was done" in answer.text
+    await act(room)
+    assert max_age(room) == 1800
+
+
+async def test_every_entry_that_differs_can_be_shown_however_many_there_are(tmp_path: Path) -> None:
+    many = "".join(f'\n[workflows.w{number}]\noutput = "{number}.json"\n' for number in range(20))
+    async with open_room(tmp_path, watchlist=WATCHLIST + many) as room:
+        await room.deliver()
+        await edit(room, many.replace(".json", ".txt"))
+        answer = await room.ask("/audit")
+        labels = list(answer.buttons)
+        for _ in range(2):
+            [answer] = await room.press(answer, "Older")
+            labels += answer.buttons
+        assert [label for label in labels if label.startswith("Show")] == [
+            f"Show #{number}" for number in range(1, 21)
+        ]
 
 
 # ── /status and /workflows ────────────────────────────────────────────────────────────────────────
@@ -325,7 +382,7 @@ async def test_what_was_asked_before_a_restart_is_decided_after_it(tmp_path: Pat
     async with open_room(tmp_path, watchlist=WATCHLIST + NIGHTLY) as room:
         told = await proposed(room, MANY + "]\n")
     async with open_room(tmp_path, watchlist=WATCHLIST + MANY + "]\n", before=room) as again:
-        assert await again.beat("spec_pinning") == []
+        assert await again.look_at_watchlist() == []
         assert max_age(again) == 1800
         await again.press(told, "More 2/3")
         await again.press(told, "More 3/3")

@@ -17,6 +17,7 @@ from bot.views.text import path
 from bot.views.workflow import Standing
 from jobs.alert.run_notice import RunNotice, VerifiedNotice
 from jobs.verification.history import RecordedVerdict, Run, Trigger, WorkflowState
+from jobs.verification.trial import MadeOf, SelfTest, Trials
 from jobs.verification.verdict import Check, CheckResult, Outcome, Passed, Verdict
 from tests.bot.drawn_runs import run_notices, runs, states, verdicts, verified_notices
 from tests.bot.hostile import is_harmless
@@ -66,8 +67,21 @@ def test_the_names_on_buttons_are_harmless_and_not_too_many(workflows: Sequence[
     assert ("more: /history NAME" in shown.text) == (len(workflows) > MOST_CHOICES)
 
 
+selftests = st.builds(
+    SelfTest,
+    workflow=foreign,
+    pin_id=st.none(),
+    made_of=st.sampled_from(MadeOf),
+    result=st.builds(Trials, detected=st.integers(0, 99), trouble=st.just("") | foreign),
+    at=moments,
+)
 standings = st.builds(
-    Standing, name=foreign, state=st.none() | states, last=st.none() | verdicts, due=st.none() | moments
+    Standing,
+    name=foreign,
+    state=st.none() | states,
+    last=st.none() | verdicts,
+    due=st.none() | moments,
+    selftest=st.none() | selftests,
 )
 
 

@@ -66,3 +66,13 @@ async def test_where_all_is_detected_there_is_no_news(room: Room) -> None:
     words = facts.split()
     assert words[0] == "self-test"
     assert words[1] == words[3] != "0"
+
+
+async def test_where_nothing_could_be_tried_it_is_said_why(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "_ARGV", ("/nowhere",))
+    await room.beat("verifier_selftest")
+    assert lines(await room.ask("/workflows"))[2] == (
+        "    ⚠️ self-test not possible: no process can be started: No such file or directory"
+    )

@@ -33,7 +33,7 @@ from jobs.alert.notice import (
     WatchlistNotice,
 )
 from jobs.alert.outgoing import Notice
-from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, ProposalNotice
+from jobs.alert.pin_notice import AlteredNotice, FirstUseNotice, LetGoNotice, ProposalNotice, ProposalsNotice
 from jobs.alert.run_notice import RunNotice, UnverifiedNotice, VerifiedNotice
 from jobs.alert.selftest_notice import SelftestNotice
 from jobs.ports import Outcome
@@ -45,7 +45,14 @@ from jobs.thrash.price import MOST, UNIT
 from jobs.thrash.session import Session
 from jobs.thrash.streak import Ended, Streak
 from tests.bot.drawn_digests import digest_notices
-from tests.bot.drawn_pins import altered_notices, differing, first_use_notices, proposal_notices
+from tests.bot.drawn_pins import (
+    altered_notices,
+    differing,
+    first_use_notices,
+    let_go_notices,
+    proposal_notices,
+    proposals_notices,
+)
 from tests.bot.drawn_runs import run_notices, unverified_notices, verified_notices
 from tests.bot.drawn_selftests import selftest_notices
 from tests.bot.hostile import texts
@@ -166,7 +173,9 @@ NOTICES: dict[type[Notice], st.SearchStrategy[AnyNotice]] = {
     UnverifiedNotice: unverified_notices,
     VerifiedNotice: verified_notices,
     FirstUseNotice: first_use_notices,
+    LetGoNotice: let_go_notices,
     ProposalNotice: proposal_notices,
+    ProposalsNotice: proposals_notices,
     AlteredNotice: altered_notices,
     SelftestNotice: selftest_notices,
     DigestNotice: digest_notices,
@@ -180,6 +189,7 @@ sources = st.builds(
     sessions=counts,
     unreadable=st.dictionaries(foreign, counts, max_size=5),
     stops=st.just("on detection stop"),
+    missing_killer=st.none() | foreign,
     problems=st.lists(foreign, max_size=8),
 )
 states = st.builds(
@@ -395,7 +405,7 @@ def test_what_becomes_of_the_database_is_told(told: StorageNotice, said: str) ->
             [
                 "⚠️ I can no longer write to chat -100123",
                 "Bad Request: no",
-                "What is about a stop comes here until I can again; the rest of the last day follows there then.",
+                "New loops and what is about a stop come here until I can again; the rest of the last day follows there then.",
             ],
         ),
         (

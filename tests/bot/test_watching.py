@@ -21,13 +21,13 @@ def write(room: Room, watchlist: str) -> None:
 
 async def look(room: Room) -> list[str]:
     """Let the bot look at the file; return what it has to say."""
-    return [shown.text for shown in await room.beat("spec_pinning")]
+    return [shown.text for shown in await room.look_at_watchlist()]
 
 
 async def test_a_source_that_comes_is_in_force_from_the_next_look_on_and_told(room: Room) -> None:
     write(room, WATCHLIST + OTHER)
     [told] = await look(room)
-    assert "source other" in told
+    assert "Source: other" in told
     assert "Source other" in (await room.ask("/status")).text
 
 
@@ -40,6 +40,7 @@ async def test_a_source_that_goes_is_watched_until_that_is_approved(room: Room) 
 
 async def test_changed_prices_are_in_force_for_every_source_and_told(room: Room) -> None:
     for price in (1, 2):
+        room.clock.go_on(3600)
         write(room, WATCHLIST + f'\n[prices]\n"gpt-*" = {{ input = {price}, output = 9 }}\n')
         assert await look(room) == ["📋 The changed prices are in force."]
         [watched] = room.app.handling.desk.watch.sources().values()
@@ -79,7 +80,7 @@ async def test_a_wrong_list_is_told_once_and_what_was_approved_stays_in_force(ro
     write(room, WRONG)
     [told] = await look(room)
     assert told.splitlines() == [
-        "⚠️ The watch list cannot be used; what was approved stays in force",
+        "⚠️ The watch list cannot be used; what was pinned stays in force",
         "killers.stopper.match: expected str, got int",
     ]
     assert await look(room) == []
@@ -101,7 +102,7 @@ async def test_a_wrong_list_shows_in_status_until_it_is_repaired(room: Room) -> 
     await look(room)
     status = await room.ask("/status")
     assert status.text.startswith("🟡")
-    assert "what was approved is in force: killers.stopper.match: expected str, got int" in status.text
+    assert "what was pinned is in force: killers.stopper.match: expected str, got int" in status.text
     write(room, WATCHLIST)
     assert await look(room) == ["📋 The watch list can be used again."]
     assert (await room.ask("/status")).text.startswith("🟢")
@@ -133,6 +134,6 @@ async def test_a_bot_whose_list_went_wrong_meanwhile_guards_all_the_same(tmp_pat
         pass
     async with open_room(tmp_path, watchlist=WRONG, before=room) as room:
         [told] = await look(room)
-        assert "what was approved stays in force" in told
+        assert "what was pinned stays in force" in told
         [alert] = await room.thrash()
         assert "at 3 it is stopped" in alert.text

@@ -17,21 +17,19 @@ ASKED = Span(week="2026-W48", since=SUNDAY - 3 * WEEK, until=SUNDAY - 60, is_ask
 NOW = (WeekRate(week="2026-W48", passed=1),)
 
 
-def _composed(
-    span: Span = SPAN, *, rates: Sequence[WeekRate] = NOW, noted: Noted | None = None, later: float = 60
-) -> Digest:
-    noted = noted or Noted()
-    return compose(span, Figures(), rates=rates, alarms=(), noted=noted, now=span.until + later)
+def _composed(span: Span = SPAN, *, rates: Sequence[WeekRate] = NOW, noted: Noted | None = None) -> Digest:
+    return compose(span, Figures(), rates=rates, alarms=(), noted=noted or Noted())
 
 
 @pytest.mark.parametrize(("later", "is_late"), [(0, False), (3600, False), (3601, True)])
 def test_it_is_late_more_than_an_hour_after_its_slot(later: float, is_late: bool) -> None:
-    assert _composed(later=later).is_late is is_late
+    digest = _composed()
+    assert digest.is_late(digest.until + later) is is_late
 
 
 def test_one_that_was_asked_for_is_of_no_week_and_never_late() -> None:
-    asked = _composed(ASKED, later=9999)
-    assert (asked.week, asked.is_late) == (None, False)
+    asked = _composed(ASKED)
+    assert (asked.week, asked.is_late(asked.until + 9999)) == (None, False)
     assert (asked.since, asked.until) == (SUNDAY - 3 * WEEK, SUNDAY - 60)
 
 
@@ -76,22 +74,35 @@ def _history(*passed: int) -> Mapping[str, Figures]:
 
 
 def test_drift_is_looked_for_in_all_weeks_of_a_workflow_also_those_between() -> None:
-    [alarm] = alarms_of("nightly", _history(20, 0, 5, 5), SPAN, is_watched=True)
+    [alarm] = alarms_of("nightly", _history(20, 0, 5, 5), SPAN, watched_since=None)
     assert (alarm.drift, alarm.weeks, alarm.runs) == (Drift.TOO_GOOD, 3, 30)
 
 
 @pytest.mark.parametrize(
-    ("span", "is_watched", "is_odd"), [(SPAN, True, True), (SPAN, False, False), (ASKED, True, False)]
+    ("span", "watched_since", "is_odd"),
+    [
+        (SPAN, "2026-W47", True),
+        (SPAN, "2026-W48", False),
+        (SPAN, None, False),
+        (ASKED, "2026-W47", False),
+    ],
 )
-def test_runs_are_awaited_of_a_watched_workflow_in_a_week_that_is_over(
-    span: Span, is_watched: bool, is_odd: bool
+def test_runs_are_awaited_of_a_workflow_that_was_watched_in_all_of_a_week_that_is_over(
+    span: Span, watched_since: str | None, is_odd: bool
 ) -> None:
-    expected = (Alarm(drift=Drift.NO_RUNS, workflow="nightly", earlier_runs=5),) if is_odd else ()
-    assert alarms_of("nightly", _history(5, 0), span, is_watched=is_watched) == expected
+    odd = Alarm(drift=Drift.NO_RUNS, workflow="nightly", week="2026-W48", last_ran="2026-W47")
+    expected = (odd,) if is_odd else ()
+    assert alarms_of("nightly", _history(5, 0), span, watched_since=watched_since) == expected
 
 
-def test_a_workflow_of_which_nothing_is_known_is_not_odd() -> None:
-    assert alarms_of("nightly", {}, SPAN, is_watched=True) == ()
+def test_of_several_weeks_each_that_is_over_is_looked_at() -> None:
+    """Also of a workflow that has never run; the newest of a kind is told."""
+    several = Span(week="2026-W48", weeks=3, since=SUNDAY - 3 * WEEK, until=SUNDAY - 60, is_asked=True)
+    [alarm] = alarms_of("nightly", {}, several, watched_since="2026-W45")
+    assert alarm == Alarm(drift=Drift.NO_RUNS, workflow="nightly", week="2026-W47")
+    good, silent = alarms_of("nightly", _history(20, 5, 5, 0, 9), several, watched_since="2026-W45")
+    assert (good.drift, good.week, good.runs) == (Drift.TOO_GOOD, "2026-W46", 30)
+    assert (silent.drift, silent.week, silent.last_ran) == (Drift.NO_RUNS, "2026-W47", "2026-W46")
 
 
 @pytest.mark.parametrize(

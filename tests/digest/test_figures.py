@@ -9,7 +9,7 @@ from jobs.verification.verdict import Check
 numbers = st.integers(min_value=0, max_value=9)
 names = st.sampled_from(["a", "b", "c"])
 runs = st.builds(
-    RunFigures, workflow=names, passed=numbers, failed=numbers, missing=numbers, says_failed=numbers
+    RunFigures, workflow=names, passed=numbers, failed=numbers, missing=numbers, failed_tries=numbers
 )
 checks = st.builds(CheckFigures, workflow=names, check=st.sampled_from(Check), passed=numbers, failed=numbers)
 figures = st.builds(

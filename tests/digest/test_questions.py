@@ -31,11 +31,11 @@ def test_no_model_is_in_the_path_and_what_keeps_it_out_is_said() -> None:
     assert first.names == ()
 
 
-def test_loops_with_judges_are_named() -> None:
-    first, *_ = answers([], commands=(), judging=("essay", "poem"))
-    assert "no loops" not in first.answer
-    assert first.answer.endswith(":")
-    assert first.names == ("essay", "poem")
+def test_what_a_command_of_the_users_asks_is_not_answered_for() -> None:
+    first, *_ = answers([], commands=("nightly", "weekly"))
+    assert first.answer.startswith("Not in what the verifier does itself:")
+    assert first.answer.endswith("it cannot know:")
+    assert first.names == ("nightly", "weekly")
 
 
 def test_workflows_that_run_a_program_of_the_users_are_named() -> None:
@@ -57,18 +57,22 @@ def test_workflows_that_run_a_program_of_the_users_are_named() -> None:
         ),
         (
             [(9, 1), (0, 0), (17, 3), (9, 1)],
-            "Yes, once in 3 weeks with runs, the last time in 2026-W12: from 90 % (9 of 10) in 2026-W10 to 85 % (17 of 20).",
+            "Yes, once in 3 weeks with runs, the last time in 2026-W12: from 90.0 % (9 of 10) in 2026-W10 to 85.0 % (17 of 20).",
         ),
         (
             [(10, 0), (5, 5), (1999, 1), (1998, 2)],
-            "Yes, 2 times in 4 weeks with runs, the last time in 2026-W13: from 99.9 % (1999 of 2000) in 2026-W12 to 99.9 % (1998 of 2000).",
+            "Yes, 2 times in 4 weeks with runs, the last time in 2026-W13: from 99.9 % (1\u202f999 of 2\u202f000) in 2026-W12 to 99.9 % (1\u202f998 of 2\u202f000).",
+        ),
+        (
+            [(3, 0), (1, 1)],
+            "Yes, once in 2 weeks with runs, the last time in 2026-W11: from 100 % (3 of 3) in 2026-W10 to 50.0 % (1 of 2).",
         ),
         (
             [(1, 2), (0, 7)],
-            "Yes, once in 2 weeks with runs, the last time in 2026-W11: from 33.3 % (1 of 3) in 2026-W10 to 0 % (0 of 7).",
+            "Yes, once in 2 weeks with runs, the last time in 2026-W11: from 33.3 % (1 of 3) in 2026-W10 to 0.0 % (0 of 7).",
         ),
     ],
-    ids=["no runs", "one week", "never", "once", "twice", "to nothing"],
+    ids=["no runs", "one week", "never", "once", "twice", "from all", "to nothing"],
 )
 def test_whether_the_rate_went_down_is_said_with_the_week_and_the_rates(
     rates: list[tuple[int, int]], answer: str

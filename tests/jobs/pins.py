@@ -9,6 +9,9 @@ from bot.watching import WatchlistFile
 from jobs.alert.notice import AnyNotice
 from jobs.alert.outgoing import Mode, Queued
 from jobs.alert.pin_notice import ProposalNotice
+from jobs.answering import Decided
+from jobs.approved_copies import copies_in
+from jobs.copying import Copying
 from jobs.pinning.kind import ProposalState
 from jobs.pinning.pin import Proposal
 from jobs.spec_pinning import SpecPinning
@@ -62,9 +65,14 @@ class PinWorld:
     _saved: int = 0
 
     def __post_init__(self) -> None:
-        self.watch = WatchlistFile(self.folder / "loopwarden.toml", OnDetection.STOP)
+        copies = copies_in(self.folder)
+        self.watch = WatchlistFile(self.folder / "loopwarden.toml", OnDetection.STOP, copies=copies)
         self.pinning = SpecPinning(
-            store=self.store, watch=self.watch, clock=self.clock, on_detection=OnDetection.STOP
+            store=self.store,
+            watch=self.watch,
+            clock=self.clock,
+            on_detection=OnDetection.STOP,
+            copying=Copying(copies=copies),
         )
 
     def write(self, *tables: str) -> None:
@@ -85,9 +93,11 @@ class PinWorld:
         self.write(*tables)
         return await self.look()
 
-    async def look(self) -> list[Message]:
-        self.clock.go_on(10)
-        await self.pinning()
+    async def look(self, times: int = 2) -> list[Message]:
+        """Look as often as it takes for what is new to count."""
+        for _ in range(times):
+            self.clock.go_on(10)
+            await self.pinning()
         return await self.hear()
 
     async def hear(self) -> list[Message]:
@@ -109,6 +119,11 @@ class PinWorld:
         world = replace(self, _saved=self._saved)
         await world.pinning.begin()
         return world
+
+    async def approve(self, name: str) -> None:
+        """Press Approve under the newest proposal of an entry."""
+        assert await self.pinning.approve((await self.proposal(name)).id, ADMIN) is Decided.DONE
+        await self.pinning.enforce()
 
     # ── what is in force ──────────────────────────────────────────────────────────────────────────
 

@@ -78,15 +78,34 @@ async def test_runs_and_checks_are_counted_workflow_by_workflow(weeks: Weeks) ->
     )
 
 
-async def test_a_run_counts_by_its_newest_verdict_until_its_week_was_told(weeks: Weeks) -> None:
-    """What is judged again later changes no figure that the chat has heard."""
+async def test_a_run_counts_by_its_newest_verdict_until_the_week_after_was_told(weeks: Weeks) -> None:
+    """What is judged again later changes no figure."""
     await weeks.record(judged(Check.FRESH), judged(), run=1)
     await weeks.record(judged(), run=2)
     assert (await _digest(weeks)).figures.runs == (RunFigures(workflow="nightly", passed=2),)
     await weeks.record(judged(Check.STATUS), run=2)
+    for later in (WEEK, 2 * WEEK):
+        digest = await _digest(weeks, SUNDAY + later)
+        assert digest.figures.runs == ()
+        assert digest.rates[0] == WeekRate(week="2026-W48", passed=1, failed=1)
+        await weeks.record(judged(), run=2)
+
+
+async def test_a_run_that_comes_after_its_week_was_told_is_counted_in_it(weeks: Weeks) -> None:
+    """It was missing then. The sum over the weeks is the number of runs."""
+    await weeks.record(judged())
+    await weeks.record(MISSING, run=9)
+    told = await _digest(weeks)
+    assert told.figures.runs == (RunFigures(workflow="nightly", passed=1, missing=1),)
+    weeks.clock.go_on(DAY)
+    await weeks.record(judged(), run=9)
+    asked = (await weeks.job.on_request(2)).body
+    assert asked.figures.runs == (RunFigures(workflow="nightly", passed=2),)
+    await weeks.record(judged(Check.FRESH))
     digest = await _digest(weeks, SUNDAY + WEEK)
-    assert digest.figures.runs == ()
-    assert digest.rates[-2] == WeekRate(week="2026-W48", passed=2, failed=0)
+    assert digest.figures.runs == (RunFigures(workflow="nightly", failed=1),)
+    assert [(rate.passed, rate.failed) for rate in digest.rates] == [(2, 0), (0, 1)]
+    assert await weeks.store.reading.counts.rates() == list(digest.rates)
 
 
 async def test_the_pass_rates_are_those_of_the_last_twelve_weeks(weeks: Weeks) -> None:
@@ -151,8 +170,22 @@ async def test_a_workflow_without_runs_is_odd_until_it_is_removed(weeks: Weeks) 
     await weeks.record(judged(), judged())
     await _digest(weeks)
     silent = await _digest(weeks, SUNDAY + WEEK)
-    assert silent.alarms == (Alarm(drift=Drift.NO_RUNS, workflow="nightly", earlier_runs=2),)
+    odd = Alarm(drift=Drift.NO_RUNS, workflow="nightly", week="2026-W49", last_ran="2026-W48")
+    assert silent.alarms == (odd,)
+    assert (await _digest(weeks, SUNDAY + 9 * WEEK)).alarms[0].last_ran == "2026-W48"
     await _pin(weeks, None, name="nightly")
+    assert (await _digest(weeks, SUNDAY + 10 * WEEK)).alarms == ()
+
+
+async def test_a_workflow_that_has_never_run_is_odd_after_its_first_whole_week(weeks: Weeks) -> None:
+    """One that was removed meanwhile is watched anew."""
+    await _pin(weeks, SourceSpec(name="nightly", path="/logs"), name="nightly", kind=Kind.SOURCE)
+    await _pin(weeks, NIGHTLY, name="nightly")
+    assert (await _digest(weeks)).alarms == ()
+    odd = Alarm(drift=Drift.NO_RUNS, workflow="nightly", week="2026-W49")
+    assert (await _digest(weeks, SUNDAY + WEEK)).alarms == (odd,)
+    for spec in (None, NIGHTLY):
+        await _pin(weeks, spec, name="nightly")
     assert (await _digest(weeks, SUNDAY + 2 * WEEK)).alarms == ()
 
 
@@ -229,6 +262,27 @@ async def test_the_newest_self_test_of_each_workflow_in_force_is_told(weeks: Wee
     assert (tested.workflow, tested.trials.total) == ("nightly", 41)
 
 
+async def test_the_workflows_in_force_are_named_that_were_not_tested_in_the_week(weeks: Weeks) -> None:
+    """In the middle of a week the tests for the last digest are new enough."""
+    for name in ("nightly", "old", "never"):
+        await _pin(weeks, msgspec.structs.replace(NIGHTLY, name=name), name=name)
+    async with weeks.store.transaction() as tables:
+        for name, moment in (("old", SUNDAY - WEEK - 1), ("nightly", SUNDAY - HOUR), ("gone", SUNDAY - HOUR)):
+            test = SelfTest(workflow=name, pin_id=1, made_of=MadeOf.OUTPUT, result=Trials(), at=moment)
+            await tables.selftests.add(test)
+    assert (await _digest(weeks)).untested == ("never", "old")
+    weeks.clock.go_on(DAY)
+    assert (await weeks.job.on_request(1)).body.untested == ("never", "old")
+    assert (await _digest(weeks, SUNDAY + WEEK)).untested == ("never", "nightly", "old")
+
+
+async def test_of_a_week_in_the_middle_of_which_the_bot_was_first_started_no_absence_is_known(
+    weeks: Weeks,
+) -> None:
+    assert not (await _digest(weeks)).is_watched
+    assert (await _digest(weeks, SUNDAY + WEEK)).is_watched
+
+
 async def test_an_absence_is_told_as_far_as_it_lies_in_the_week(weeks: Weeks) -> None:
     async with weeks.store.transaction() as tables:
         for since, until in ((-WEEK - DAY, -WEEK + HOUR), (-2 * DAY, -DAY), (-HOUR, HOUR), (HOUR, DAY)):
@@ -271,7 +325,7 @@ async def test_the_week_so_far_can_be_asked_for(weeks: Weeks) -> None:
     assert (asked.body.since, asked.body.until) == (SUNDAY - WEEK, WEDNESDAY + HOUR)
     assert asked.body.figures.runs == (RunFigures(workflow="nightly", passed=1),)
     assert asked.body.rates == (WeekRate(week="2026-W48", passed=1),)
-    assert not asked.body.is_late
+    assert not asked.body.is_late(weeks.clock.now())
     row = await weeks.store.reading.digests.get(asked.digest)
     assert row
     assert row.week is None
@@ -286,6 +340,25 @@ async def test_no_runs_are_not_odd_in_the_middle_of_a_week(weeks: Weeks) -> None
     assert (await weeks.job.on_request(1)).body.alarms == ()
 
 
+async def test_what_was_odd_in_one_of_several_weeks_is_told(weeks: Weeks) -> None:
+    """The newest of its kind; of the week that goes on only a jump."""
+    await _pin(weeks, NIGHTLY, name="nightly")
+    for week in range(4):
+        await weeks.record(*[judged()] * 10)
+        await _digest(weeks, SUNDAY + week * WEEK)
+    await _digest(weeks, SUNDAY + 4 * WEEK)
+    await weeks.record(judged(Check.STATUS), judged(Check.STATUS))
+    weeks.clock.go_on(HOUR)
+    alarms = (await weeks.job.on_request(4)).body.alarms
+    assert [(alarm.drift, alarm.check, alarm.week) for alarm in alarms] == [
+        (Drift.JUMPED, Check.STATUS, "2026-W53"),
+        (Drift.NO_RUNS, None, "2026-W52"),
+        *((Drift.TOO_GOOD, check, "2026-W51") for check in (Check.EXISTS, Check.FRESH, Check.STATUS)),
+    ]
+    asked = (await weeks.job.on_request(1)).body
+    assert [alarm.drift for alarm in asked.alarms] == [Drift.JUMPED]
+
+
 async def test_several_weeks_are_added_up(weeks: Weeks) -> None:
     """Those that were told as they were told, and what has come since."""
     for week in range(3):
@@ -298,6 +371,16 @@ async def test_several_weeks_are_added_up(weeks: Weeks) -> None:
     assert digest.figures.runs == (RunFigures(workflow="nightly", passed=3, failed=2),)
     assert digest.figures.checks[1] == CheckFigures(workflow="nightly", check=Check.FRESH, passed=3, failed=2)
     assert len(digest.rates) == 4
+
+
+async def test_no_weeks_can_be_asked_for_of_which_nothing_is_known(weeks: Weeks) -> None:
+    """Known is what was counted, told or pinned."""
+    assert (await weeks.job.on_request(9)).body.weeks == 1
+    await _pin(weeks, NIGHTLY, name="nightly")
+    weeks.clock.go_on(2 * WEEK)
+    asked = (await weeks.job.on_request(9)).body
+    assert (asked.weeks, asked.since) == (3, SUNDAY - WEEK)
+    assert (await weeks.job.on_request(2)).body.weeks == 2
 
 
 async def test_a_digest_without_runs_says_so(weeks: Weeks) -> None:
@@ -316,5 +399,6 @@ async def test_without_a_bot_the_weeks_are_counted_anew(tmp_path: Path, store: D
         digesting = Digesting(tables=DigestTables.over(blocking.connection), zone=weeks.zone, every=60)
         digest = blocking.read(digesting.of_last(3, weeks.clock.now()))
     assert digest.figures.runs == (RunFigures(workflow="nightly", passed=2, failed=2),)
+    assert not digest.is_watched
     assert [rate.failed for rate in digest.rates] == [1, 1, 1, 1, 1, 0]
     assert await store.reading.counts.rates() == []

@@ -248,6 +248,7 @@ async def test_the_alert_of_a_run_that_had_been_good_is_closed_as_any_other(runs
     for text in ("good", "bad"):
         runs.write(text)
         await runs.look(4)
+    runs.clock.time = at("2027-01-16T01:55")
     await runs.look_until(at("2027-01-16T02:35"))
     assert {message.subject for message in await runs.hear()} == {"run:1", "run:2"}
     runs.clock.time = at("2027-01-17T02:01")

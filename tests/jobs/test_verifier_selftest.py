@@ -53,6 +53,9 @@ class ScriptedTester(ports.Tester):
     begun: threading.Event = field(default_factory=threading.Event)
     may_end: threading.Event = field(default_factory=threading.Event)
     """Cleared, it keeps tests waiting."""
+    clock: HandClock = field(default_factory=HandClock)
+    takes: float = 0.0
+    """Seconds that the clock is moved by in every test."""
 
     def __post_init__(self) -> None:
         self.may_end.set()
@@ -61,6 +64,7 @@ class ScriptedTester(ports.Tester):
         self.asked.append((spec, good, now))
         self.begun.set()
         assert self.may_end.wait(timeout=60)
+        self.clock.go_on(self.takes)
         return self.results.popleft() if self.results else ALL
 
 
@@ -75,6 +79,7 @@ class Bench:
     job: VerifierSelftest = field(init=False)
 
     def __post_init__(self) -> None:
+        self.tester.clock = self.clock
         self.job = VerifierSelftest(
             store=self.store, watch=self.watch, tester=self.tester, clock=self.clock, zone=UTC
         )
@@ -189,6 +194,30 @@ async def test_after_having_been_away_over_a_sunday_all_are_tested_once(bench: B
         assert await back.beat(WEDNESDAY + 30) == []
         assert await back.beat(SUNDAY + 3 * WEEK + 3600) == ["nightly"]
         assert await back.beat(SUNDAY + 3 * WEEK + 3630) == []
+
+
+async def test_a_digest_waits_ten_minutes_and_the_rest_is_tested_later(bench: Bench) -> None:
+    """First what was approved since, then what was tested longest ago: each has its turn, however long they take."""
+    specs = [msgspec.structs.replace(NIGHTLY, name=name) for name in ("a", "b", "c", "d", "e")]
+    for number, spec in enumerate(specs):
+        await bench.approve(spec)
+        await bench.beat(WEDNESDAY + number)
+    await bench.approve(msgspec.structs.replace(specs[4], max_age=60))
+    bench.tester.takes = 250
+    assert await bench.beat(SUNDAY - 1) == ["e", "a", "b"]
+    bench.tester.asked.clear()
+    await bench.job.up_to(SUNDAY)
+    assert [spec.name for spec, _, _ in bench.tester.asked] == ["c", "d"]
+
+
+@pytest.mark.parametrize("step", [-3600.0, 3600.0], ids=["back", "ahead"])
+async def test_a_clock_that_is_set_does_not_make_a_digest_wait_longer(bench: Bench, step: float) -> None:
+    await bench.approve()
+    await bench.approve(WEEKLY)
+    bench.tester.takes = step
+    assert await bench.beat(WEDNESDAY) == ["nightly"]
+    bench.tester.takes = 0
+    assert await bench.beat(WEDNESDAY) == ["weekly"]
 
 
 async def test_a_clock_that_was_wrong_puts_nothing_off(bench: Bench) -> None:

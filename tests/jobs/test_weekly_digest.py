@@ -53,7 +53,7 @@ async def test_the_first_digest_is_told_at_the_end_of_the_week_in_which_the_bot_
     [notice] = await weeks.told()
     assert notice.body.week == "2026-W48"
     assert (notice.body.since, notice.body.until) == (SUNDAY - WEEK, SUNDAY)
-    assert not notice.body.is_late
+    assert not notice.body.is_late(weeks.clock.now())
 
 
 async def test_the_years_end_is_a_week_like_any_other(weeks: Weeks) -> None:
@@ -69,8 +69,8 @@ async def test_weeks_that_were_missed_are_told_oldest_first_and_called_late(week
     await weeks.look(later=SUNDAY - WEDNESDAY + 20 * WEEK + HOUR)
     told = [notice.body for notice in await weeks.told()]
     assert [digest.week for digest in told] == [shifted("2026-W48", n) for n in range(21)]
-    assert [digest.is_late for digest in told] == [True] * 20 + [False]
-    assert weeks.tested == [digest.until for digest in told]
+    assert [digest.is_late(weeks.clock.now()) for digest in told] == [True] * 20 + [False]
+    assert weeks.tested == [told[-1].until]
 
 
 async def test_after_more_than_a_year_the_weeks_begin_anew(weeks: Weeks) -> None:
@@ -108,6 +108,46 @@ async def test_a_clock_that_was_ahead_for_a_while_loses_no_week_that_it_has_skip
     told = await weeks.weeks()
     assert len(told) == len(set(told))
     assert told.count(early) == 1
+
+
+async def test_a_week_that_was_told_by_a_clock_that_was_ahead_is_told_again_if_runs_have_come_since(
+    weeks: Weeks,
+) -> None:
+    """Under its subject, in the row that its pages are in; once, also if the clock is set back again a little."""
+    await weeks.look(later=4 * WEEK)
+    early = [notice.digest for notice in await weeks.told()]
+    for week in range(4):
+        _go_to(weeks, SUNDAY - 60 + week * WEEK)
+        await weeks.record(*[judged()] * (week % 2))
+        for moment in (60, 0, 120, 60):
+            _go_to(weeks, SUNDAY + moment + week * WEEK)
+            await weeks.look()
+    told = await weeks.told()
+    assert await weeks.weeks() == [*(f"2026-W{48 + n}" for n in range(4)), "2026-W49", "2026-W51"]
+    assert [notice.digest for notice in told] == [*early, early[1], early[3]]
+    assert [notice.body.is_told_again for notice in told] == [False] * 4 + [True] * 2
+    assert [sum(run.passed for run in notice.body.figures.runs) for notice in told[4:]] == [1, 1]
+    row = await weeks.store.reading.digests.get(early[1])
+    assert row
+    assert row.body
+    assert msgspec.json.decode(row.body, type=Digest) == told[4].body
+    assert [rate.passed for rate in await weeks.store.reading.counts.rates()] == [1, 1]
+    await weeks.look(later=WEEK)
+    assert (await weeks.weeks())[-1] == "2026-W52"
+
+
+async def test_the_week_before_the_first_is_told_if_a_clock_was_ahead_when_the_bot_was_first_started(
+    store: Database,
+) -> None:
+    weeks = Weeks(store=store, clock=HandClock(WEDNESDAY + WEEK))
+    await weeks.look()
+    _go_to(weeks, WEDNESDAY)
+    await weeks.look()
+    await weeks.record(judged())
+    _go_to(weeks, SUNDAY)
+    await weeks.look()
+    [notice] = await weeks.told()
+    assert (notice.body.week, notice.body.is_told_again) == ("2026-W48", False)
 
 
 @pytest.mark.parametrize(

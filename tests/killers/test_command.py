@@ -124,12 +124,31 @@ async def test_a_program_that_is_not_the_one_that_was_approved_is_refused(tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
+async def test_it_runs_in_its_folder_and_relative_files_are_those_in_it(tmp_path: Path) -> None:
+    (tmp_path / "stop.sh").write_text("pwd")
+    spec = with_contents(CommandSpec(argv=("sh", "stop.sh"), folder=f"{tmp_path}"))
+    killer = CommandKiller(argv=spec.argv, folder=spec.folder, files=spec.files)
+    result = await killer.stop(TARGET, harder=False)
+    assert result == stopped(f"the command ended with exit code 0: {tmp_path}")
+    (tmp_path / "stop.sh").write_text("true")
+    result = await killer.stop(TARGET, harder=False)
+    assert result == refused(f"{tmp_path}/stop.sh is not the file that was approved")
+
+
+async def test_a_file_called_like_one_of_its_words_does_not_disarm_it(tmp_path: Path) -> None:
+    """Whoever may write where it runs could stop the stop."""
+    spec = with_contents(CommandSpec(argv=("/bin/echo", "abort", "{session}"), folder=f"{tmp_path}"))
+    killer = CommandKiller(argv=spec.argv, folder=spec.folder, files=spec.files)
+    (tmp_path / "abort").touch()
+    assert (await killer.stop(TARGET, harder=False)).outcome is Outcome.STOPPED
+
+
 async def test_contents_that_cannot_be_looked_at_in_time_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file system that hangs holds up neither the bot nor the stop."""
     back = threading.Event()
-    monkeypatch.setattr("jobs.killers.command.differing_file", lambda *_: back.wait())
+    monkeypatch.setattr("jobs.killers.command.to_run", lambda *_: back.wait())
     killer = CommandKiller(argv=("touch", f"{tmp_path}/ran"), files={}, timeout=0.01)
     result = await killer.stop(TARGET, harder=False)
     back.set()

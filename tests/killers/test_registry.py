@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,9 +84,9 @@ def test_a_harder_step_that_leads_nowhere_is_left_out(
     assert killers_of(specs) == expected
 
 
-def test_the_contents_of_a_command_go_with_it() -> None:
-    killers = killers_of({"cli": CommandSpec(argv=("/bin/stop",), files={"/bin/stop": "ab" * 32})})
-    assert killers == {"cli": CommandKiller(argv=("/bin/stop",), files={"/bin/stop": "ab" * 32})}
+def test_the_folder_and_the_contents_of_a_command_go_with_it() -> None:
+    bound: dict[str, Any] = {"argv": ("/bin/stop",), "folder": "/w", "files": {"/bin/stop": "ab" * 32}}
+    assert killers_of({"cli": CommandSpec(**bound)}) == {"cli": CommandKiller(**bound)}
 
 
 async def test_what_is_refused_is_left_to_the_harder_step(tmp_path: Path) -> None:

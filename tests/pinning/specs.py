@@ -98,6 +98,7 @@ _COMMAND_KILLER: Final[Mapping[str, st.SearchStrategy[object]]] = {
     "argv": _ARGV,
     "timeout": _NUMBERS,
     "then": _maybe(_TEXTS),
+    "folder": st.sampled_from(["/", "/w"]),
     "files": _FILES,
 }
 _PROCESS_KILLER: Final[Mapping[str, st.SearchStrategy[object]]] = {

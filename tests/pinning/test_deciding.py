@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.pinning.deciding import Decision, decide, is_first_look, needs_approval, pins_in_force
+from jobs.pinning.deciding import MOST_UNASKED, Decision, decide, is_first_look, needs_approval, pins_in_force
 from jobs.pinning.kind import How, Kind, ProposalState
 from jobs.pinning.pin import Entry, Pin, Proposal, Spec, decoded, encoded, hash_of
 from jobs.verification.spec import CommandCheck, WorkflowSpec
@@ -60,11 +60,12 @@ class Ledger:
     written: list[Entry] | None = field(default_factory=list)
     pins: list[Pin] = field(default_factory=list)
     proposals: list[Proposal] = field(default_factory=list)
+    now: float = NOW
 
     def look(self) -> Decision:
         before = dict(map(keyed, pins_in_force(self.pins)))
         known = self.pins[:]
-        decision = decide(self.written, self.pins, self.newest(), NOW)
+        decision = decide(self.written, self.pins, self.newest(), self.now)
         self._keep(decision)
         self._check(decision, before, known)
         return decision
@@ -77,13 +78,17 @@ class Ledger:
             self.save(proposal)
         for proposal in decision.proposed:
             self.proposals.append(replace(proposal, id=len(self.proposals) + 1))
-        for pin in decision.first_use:
+        for pin in (*decision.first_use, *decision.let_go):
             self.pins.append(replace(pin, id=len(self.pins) + 1))
 
     def _check(self, decision: Decision, before: dict[Key, Spec | None], known: list[Pin]) -> None:
         in_force = {(entry.kind, entry.name): entry.spec for entry in decision.in_force}
         first = dict(map(keyed, decision.first_use))
-        assert in_force == {**before, **first}
+        let_go = {(pin.kind, pin.name) for pin in decision.let_go}
+        assert in_force == {key: spec for key, spec in {**before, **first}.items() if key not in let_go}
+        assert all(
+            pin.how is not How.APPROVED for pin in pins_in_force(known) if (pin.kind, pin.name) in let_go
+        )
         assert list(in_force) == [(pin.kind, pin.name) for pin in pins_in_force(self.pins)]
         assert all(before.get(key, spec) == spec for key, spec in first.items())
         assert all(item in [*map(keyed, pins_in_force(known)), *first.items()] for item in in_force.items())
@@ -116,8 +121,9 @@ class Ledger:
 
 def ledger(*written: Entry) -> Ledger:
     """A file that was looked at before."""
-    made = Ledger(written=list(written))
+    made = Ledger(written=list(written), now=NOW - 60)
     made.look()
+    made.now = NOW
     return made
 
 
@@ -144,9 +150,7 @@ def test_a_second_look_at_the_same_file_finds_nothing() -> None:
     assert looked.look() == Decision(in_force=(source(), killer(), workflow()))
 
 
-@pytest.mark.parametrize(
-    "entry", [source("second", killer="cli"), DRY, workflow("weekly")], ids=lambda each: each.kind
-)
+@pytest.mark.parametrize("entry", [source("second"), DRY, workflow("weekly")], ids=lambda each: each.kind)
 def test_later_what_is_new_and_runs_nothing_is_pinned_at_once(entry: Entry) -> None:
     looked = ledger(source())
     looked.written = [entry, source()]
@@ -156,8 +160,13 @@ def test_later_what_is_new_and_runs_nothing_is_pinned_at_once(entry: Entry) -> N
 
 @pytest.mark.parametrize(
     "entry",
-    [killer(), killer("signal", ProcessSpec(match="agent")), workflow(argv=("/bin/check",))],
-    ids=["a command", "a signal", "a check"],
+    [
+        killer(),
+        killer("signal", ProcessSpec(match="agent")),
+        workflow(argv=("/bin/check",)),
+        source("second", killer="cli"),
+    ],
+    ids=["a command", "a signal", "a check", "what has a killer used"],
 )
 def test_later_what_is_new_and_acts_waits_for_a_person(entry: Entry) -> None:
     looked = ledger(source())
@@ -209,10 +218,33 @@ def test_a_first_look_that_finds_only_what_differs_is_the_first_nevertheless() -
     assert [proposal.name for proposal in looked.look().proposed] == ["cli"]
 
 
+def test_many_that_are_new_at_once_are_all_asked_about() -> None:
+    """Also when some of them have been answered."""
+    looked = ledger(workflow())
+    flood = [source(f"s{number}") for number in range(MOST_UNASKED + 1)]
+    looked.written = [workflow(), *flood]
+    decision = looked.look()
+    assert (decision.first_use, len(decision.proposed)) == ((), len(flood))
+    for state in (APPROVED, REJECTED):
+        looked.answer(state)
+        decision = looked.look()
+        assert (decision.first_use, decision.proposed) == ((), ())
+    looked = ledger(workflow())
+    looked.written = [workflow(), *flood[1:]]
+    assert len(looked.look().first_use) == MOST_UNASKED
+
+
+def test_no_look_is_the_first_where_there_may_be_pins_that_cannot_be_read() -> None:
+    decision = decide([workflow(), killer()], [], [], NOW, is_all=False)
+    assert [pin.name for pin in decision.first_use] == ["nightly"]
+    assert [each.name for each in decision.proposed] == ["cli"]
+
+
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        (source(killer="cli"), False),
+        (source(), False),
+        (source(killer="cli"), True),
         (DRY, False),
         (workflow(), False),
         (killer(), True),
@@ -221,7 +253,9 @@ def test_a_first_look_that_finds_only_what_differs_is_the_first_nevertheless() -
         (gone(workflow()), False),
     ],
 )
-def test_whatever_runs_a_program_or_signals_needs_approval(entry: Entry, *, expected: bool) -> None:
+def test_whatever_runs_a_program_or_signals_or_has_that_done_needs_approval(
+    entry: Entry, *, expected: bool
+) -> None:
     assert needs_approval(entry) is expected
 
 
@@ -250,6 +284,34 @@ def test_a_vanished_entry_stays_in_force_until_its_removal_is_approved() -> None
     assert looked.look() == Decision(in_force=(source(),))
 
 
+def test_what_nobody_has_approved_goes_with_the_file_as_it_came() -> None:
+    """A planted entry, that is, but none that was there at the first look."""
+    looked = ledger(workflow(), source())
+    looked.written = [workflow(), source(), source("planted")]
+    assert [pin.name for pin in looked.look().first_use] == ["planted"]
+    looked.pins.append(pin_of(workflow("verified"), How.FIRST_VERIFY))
+    looked.written = [source()]
+    decision = looked.look()
+    assert [(pin.name, pin.entry) for pin in decision.let_go] == [("planted", None), ("verified", None)]
+    assert [each.name for each in decision.proposed] == ["nightly"]
+    assert names(looked.look()) == ["nightly", "main"]
+    looked.written = [workflow(), source(), source("planted")]
+    assert [pin.name for pin in looked.look().first_use] == ["planted"]
+
+
+def test_what_differs_from_the_file_and_goes_with_it_is_asked_no_longer() -> None:
+    looked = ledger(workflow())
+    looked.written = [workflow(), workflow("weekly")]
+    looked.look()
+    looked.written = [workflow(), workflow("weekly", max_age=120)]
+    looked.look()
+    looked.written = [workflow()]
+    decision = looked.look()
+    assert [pin.name for pin in decision.let_go] == ["weekly"]
+    assert [(each.name, each.state) for each in decision.withdrawn] == [("weekly", WITHDRAWN)]
+    assert looked.look() == Decision(in_force=(workflow(),))
+
+
 def test_what_was_removed_and_comes_back_is_new() -> None:
     """And so comes last."""
     looked = ledger(killer(), source())
@@ -262,6 +324,13 @@ def test_what_was_removed_and_comes_back_is_new() -> None:
     assert (names(decision), [each.name for each in decision.proposed]) == (["main"], ["cli"])
     looked.answer(APPROVED)
     assert names(looked.look()) == ["main", "cli"]
+
+
+def test_a_killer_is_asked_before_what_names_it_and_its_removal_after() -> None:
+    """Whoever answers in the order of the messages leaves no source without one."""
+    looked = ledger(source(killer="cli"), workflow(), killer("cli"))
+    looked.written = [workflow(max_age=120), source(killer="cli2"), killer("cli2")]
+    assert [each.name for each in looked.look().proposed] == ["cli2", "nightly", "main", "cli"]
 
 
 def test_a_renamed_entry_is_one_that_vanished_and_a_new_one() -> None:
@@ -395,6 +464,31 @@ def test_an_entry_of_which_every_pin_is_altered_is_not_pinned_as_if_it_were_new(
     assert decision.altered == tuple(looked.pins)
 
 
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (
+            source(),
+            msgspec.structs.replace(source(), spec=SourceSpec(name="main", format="nope", path="/log/main")),
+        ),
+        (killer(spec=ProcessSpec(match="agent")), killer(spec=ProcessSpec(match="("))),
+    ],
+    ids=["format", "pattern"],
+)
+def test_a_pin_that_cannot_be_put_in_force_is_not_used_but_the_one_before_it(good: Entry, bad: Entry) -> None:
+    """Whatever its hash: it would keep the bot from starting."""
+    pins = [pin_of(good), pin_of(bad, How.APPROVED, USER)]
+    assert decide([good], pins, [], NOW) == Decision(in_force=(good,), altered=(pins[1],))
+
+
+def test_what_nobody_has_approved_takes_the_place_of_nothing() -> None:
+    """Who empties the table for a moment has `loopwarden verify` pin what he likes, and not in place of what comes back."""
+    pins = [pin_of(workflow()), pin_of(workflow(max_age=1e6), How.FIRST_VERIFY)]
+    assert pins_in_force(pins) == (pins[0],)
+    pins = [pin_of(workflow(), How.APPROVED, USER), pin_of(gone(workflow()))]
+    assert pins_in_force(pins) == (pins[0],)
+
+
 def test_what_is_approved_after_an_altered_pin_ends_the_matter() -> None:
     altered = replace(pin_of(workflow()), entry=encoded(workflow(max_age=1e9).spec))
     pins = [altered, pin_of(workflow(max_age=120), How.APPROVED, USER)]
@@ -440,6 +534,7 @@ def test_whatever_the_file_says_and_people_answer(steps: list[list[Entry] | Prop
     """
     looked = Ledger()
     for step in steps:
+        looked.now += 1
         if isinstance(step, ProposalState):
             if any(each.state is OPEN for each in looked.proposals):
                 looked.answer(step)

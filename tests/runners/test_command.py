@@ -158,6 +158,7 @@ def test_a_file_that_is_not_the_one_that_was_approved_is_not_run(tmp_path: Path)
     for files in ({f"{script}": "0" * 64}, {}):
         ran = run(*argv, folder=folder, files=files)
         assert outcome(ran) == (None, f"{script} is not the file that was approved", "")
+        assert ran.is_refused
     assert not (tmp_path / "ran").exists()
     assert outcome(run(*argv, folder=folder, files=approved)) == (0, None, "ran")
     assert outcome(run(*argv, folder=folder)) == (0, None, "ran")

@@ -49,7 +49,7 @@ async def test_what_was_last_told_of_something_is_the_newest_notice_of_it(store:
         assert await tables.outbox.last_told("pin:workflow:hourly") is None
 
 
-async def test_the_message_of_an_open_proposal_stays_however_old(store: Database) -> None:
+async def test_the_message_of_a_proposal_that_can_be_decided_stays_however_old(store: Database) -> None:
     async with store.transaction() as tables:
         proposal = await tables.proposals.add(PROPOSAL)
         sent = await tables.outbox.put(proposal_told(NOTICE), NOON)
@@ -57,6 +57,9 @@ async def test_the_message_of_an_open_proposal_stays_however_old(store: Database
         await tables.delete_older_than(LATER, 99)
         assert await tables.outbox.last_told("pin:workflow:nightly")
         await tables.proposals.save(replace(proposal, state=ProposalState.REJECTED))
+        await tables.delete_older_than(LATER, 99)
+        assert await tables.outbox.last_told("pin:workflow:nightly")
+        await tables.proposals.save(replace(proposal, state=ProposalState.APPROVED))
         await tables.delete_older_than(LATER, 99)
         assert await tables.outbox.last_told("pin:workflow:nightly") is None
 

@@ -19,7 +19,9 @@ from tests.verdicts import MISSING, a_run, a_verdict, passing
 FIGURES = Figures(
     runs=(
         RunFigures(workflow="hourly", passed=3),
-        RunFigures(workflow="nightly", passed=2, failed=1, missing=1, says_failed=1, said_done=1),
+        RunFigures(
+            workflow="nightly", passed=2, failed=1, missing=1, says_failed=1, said_done=1, failed_tries=7
+        ),
     ),
     checks=(CheckFigures(workflow="nightly", check=Check.FRESH, passed=2, failed=1, not_reached=4),),
 )
@@ -131,7 +133,7 @@ async def _stop(
     status: IncidentStatus = IncidentStatus.STOPPED,
 ) -> Stop:
     session = await tables.sessions.save(a_session(session=name))
-    incident = await tables.incidents.add(replace(an_incident(session, closed_at=NOON), status=status))
+    incident = await tables.incidents.add(replace(an_incident(session, closed_at=finished_at), status=status))
     stop = Stop.intended(session, incident, ordered_by=None, now=NOON)
     return await tables.stops.add(
         replace(stop, state=StopState.OVER, outcome=outcome, finished_at=finished_at)
@@ -139,7 +141,7 @@ async def _stop(
 
 
 async def test_the_stops_that_held_are_found_by_time(undone: Undone) -> None:
-    """Not those that failed, nor those after which the agent went on, nor an earlier one of the same incident."""
+    """By the end of their incident: not those that failed, are still looked at, or did not hold, nor any but the last one."""
     async with undone() as tables:
         late = await _stop(tables, "late", finished_at=NOON + 9)
         early = await _stop(tables, "early")
@@ -147,7 +149,9 @@ async def test_the_stops_that_held_are_found_by_time(undone: Undone) -> None:
             await _stop(tables, name, finished_at=finished_at)
         await _stop(tables, "failed", outcome=Outcome.FAILED)
         await _stop(tables, "goes on", status=IncidentStatus.STILL_RUNNING)
-        again = await tables.stops.add(replace(early, escalates=early.id, finished_at=NOON + 5))
+        again = await tables.stops.add(replace(early, escalates=early.id, finished_at=NOON - 5))
+        watched = await _stop(tables, "watched")
+        await tables.stops.save(replace(watched, state=StopState.WATCHED))
         session = await tables.sessions.save(a_session(session="no loop"))
         ordered = Stop.intended(session, None, ordered_by=42, now=NOON)
         over = replace(ordered, state=StopState.OVER, outcome=Outcome.STOPPED, finished_at=NOON)
@@ -177,9 +181,10 @@ def test_an_absence_is_longer_than_three_beats_and_a_minute(
 
 
 async def test_the_newest_week_is_one_that_was_over_by_then(undone: Undone) -> None:
-    """What a person has asked for is no week."""
+    """And was told by then: one that was told by a clock that was ahead is told anew. What a person has asked for is no week."""
     async with undone() as tables:
         assert await tables.digests.newest_week(NOON) is None
+        assert await tables.digests.begun_at() is None
         first, second, _ = [
             await tables.digests.add(Told(week=week, until=until, body=None, at=NOON))
             for week, until in (("2026-W48", NOON), ("2026-W49", NOON + 9), (None, NOON + 1))
@@ -191,3 +196,8 @@ async def test_the_newest_week_is_one_that_was_over_by_then(undone: Undone) -> N
         assert await tables.digests.of_week("2026-W50") is None
         assert await tables.digests.get(second.id) == second
         assert await tables.digests.get(99) is None
+        early = replace(second, at=NOON + 10)
+        await tables.digests.save(early)
+        assert await tables.digests.newest_week(NOON + 9) == first
+        assert await tables.digests.newest_week(NOON + 10) == early
+        assert await tables.digests.begun_at() == NOON

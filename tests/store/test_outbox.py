@@ -1,5 +1,7 @@
 """The outbox: what collapses, what waits for what, and which message a later one is about."""
 
+from dataclasses import replace
+
 import pytest
 
 from jobs.alert.outgoing import Mode, Outgoing, Queued
@@ -10,13 +12,14 @@ from tests.fakes import HOME, NOON
 from tests.store.conftest import Undone
 
 OTHER = "-2002"
+ABOUT = "incident:1"
 
 
 def message(
     body: str,
     mode: Mode = Mode.SEND,
     *,
-    subject: str | None = "incident:1",
+    subject: str | None = ABOUT,
     chat: str | None = None,
     target: int | None = None,
     urgent: bool = False,
@@ -184,6 +187,14 @@ async def test_an_urgent_message_is_due_before_all_others(store: Database, undon
         plain("still running", urgent=True),
     )
     assert await due(undone) == ["stopped", "still running", "digest", "elsewhere"]
+
+
+async def test_an_alarm_is_due_after_what_is_urgent_and_before_all_others(
+    store: Database, undone: Undone
+) -> None:
+    alarm = replace(plain("new loop"), alarm=True)
+    await put(store, plain("digest"), alarm, plain("stopped", urgent=True), alarm)
+    assert await due(undone) == ["stopped", "new loop", "new loop", "digest"]
 
 
 async def test_what_an_urgent_message_answers_goes_before_it(store: Database, undone: Undone) -> None:
@@ -492,6 +503,18 @@ async def test_a_message_can_name_its_target_itself(store: Database) -> None:
     await put(store, message("answer", Mode.REPLY, subject=None, target=7))
     queued = await next_due(store)
     assert queued.target_message == 7
+
+
+async def test_it_is_known_whether_a_message_was_new_after_a_time(store: Database) -> None:
+    """An edit is none that was, nor is one that was given up."""
+    outbox = store.reading.outbox
+    (first,) = await put(store, message("one"))
+    told = [await outbox.is_told(*asked) for asked in ((ABOUT, NOON - 1), (ABOUT, NOON), ("other", NOON - 1))]
+    assert told == [True, False, False]
+    async with store.transaction() as tables:
+        await tables.outbox.park(first, "no")
+    await put(store, message("two", Mode.EDIT))
+    assert not await outbox.is_told(ABOUT, NOON - 1)
 
 
 async def test_a_message_has_an_id_in_the_chat_and_a_time_once_it_is_sent(store: Database) -> None:

@@ -8,13 +8,14 @@ import pytest
 from jobs.alert.outgoing import Mode, Outgoing
 from jobs.pinning.kind import How, Kind, ProposalState
 from jobs.pinning.pin import Entry, Pin, Proposal, encoded, hash_of, pin_of
-from jobs.ports import Absence, Told
+from jobs.ports import Absence, Stop, StopState, Told
 from jobs.store.blocking import open_blocking
 from jobs.store.database import Database, Tables
 from jobs.verification.spec import WorkflowSpec
 from jobs.verification.trial import MadeOf, SelfTest, Trials
 from tests.fakes import HOME, NOON
 from tests.store.failing import in_memory
+from tests.store.rows import a_session, an_incident
 from tests.verdicts import a_run, a_verdict, failing, passing
 
 DAY = 86_400.0
@@ -91,13 +92,14 @@ async def test_what_is_first_used_meanwhile_is_brought_back(store: Database, bef
 
 
 async def test_a_first_use_of_what_could_not_be_read_gives_way_to_what_was_approved(store: Database) -> None:
-    """The watch list may have been edited by then."""
+    """The watch list may have been edited by then; the next look decides by what was approved."""
     [approved] = await pin(store, a_pin())
     async with in_memory(store):
         async with store.transaction() as tables:
             await tables.connection.execute("DELETE FROM pin")
-        [_, other] = await pin(store, a_pin(max_age=99, how=How.FIRST_USE), a_pin("new", how=How.FIRST_USE))
-    assert await in_force(store) == [approved, other]
+        first = [a_pin(max_age=99, how=How.FIRST_USE), a_pin("new", how=How.FIRST_USE)]
+        *_, other = await pin(store, *first, a_pin("agreed"))
+    assert await store.reading.pins.all() == [approved, other]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -170,7 +172,7 @@ async def test_absences_and_digests_that_were_asked_for_are_deleted_when_they_ar
     store: Database,
 ) -> None:
     """What a week was told stays."""
-    told = Told(week="2026-W48", until=1.0, body=None, at=1.0)
+    told = Told(week="2026-W48", until=3.0, body=None, at=3.0)
     async with store.transaction() as tables:
         await tables.absences.add(Absence(since=1.0, until=2.0))
         weekly, asked = await tables.digests.add(told), await tables.digests.add(replace(told, week=None))
@@ -178,3 +180,22 @@ async def test_absences_and_digests_that_were_asked_for_are_deleted_when_they_ar
         assert await tables.absences.between(0, NOON) == []
         assert await tables.digests.get(weekly.id) == weekly
         assert await tables.digests.get(asked.id) is None
+
+
+async def test_absences_and_stops_stay_until_their_week_was_told(store: Database) -> None:
+    """However short the time is for which rows are kept, and however long the bot was away."""
+    async with store.transaction() as tables:
+        for number in (1, 2):
+            await tables.absences.add(Absence(since=0.0, until=number))
+            session = await tables.sessions.save(a_session(session=f"s-{number}"))
+            incident = await tables.incidents.add(an_incident(session, closed_at=number))
+            stop = Stop.intended(session, incident, ordered_by=None, now=0.0)
+            await tables.stops.add(replace(stop, state=StopState.OVER, finished_at=1.0))
+        await tables.digests.add(Told(week="2026-W48", until=2.0, body=None, at=2.0))
+        await tables.delete_older_than(NOON, 99)
+        [absence] = await tables.absences.between(0, NOON)
+        assert absence.id == 2
+        assert await tables.stops.get(1) is None
+        assert await tables.stops.get(2)
+        assert await tables.incidents.get(1) is None
+        assert await tables.incidents.get(2)

@@ -234,17 +234,20 @@ async def test_the_run_of_an_open_alert_stays_however_old(store: Database) -> No
 
 
 async def test_the_runs_of_a_week_that_is_still_to_be_told_stay_however_old(store: Database) -> None:
-    """The bot was away for months, and `loopwarden verify` was not."""
+    """The bot was away for months, and `loopwarden verify` was not. The newest week that was told is counted once more."""
     async with store.transaction() as tables:
         told, untold = [
             await _record(tables, passing(), key, at=at)
-            for key, at in (("told", NOON - 9 * DAY), ("untold", NOON - 8 * DAY))
+            for key, at in (("told", NOON - 17 * DAY), ("untold", NOON - 16 * DAY))
         ]
-        for verdict, ran_at in ((told, NOON - 9 * DAY), (untold, NOON - 8 * DAY)):
+        for verdict, ran_at in ((told, NOON - 17 * DAY), (untold, NOON - 16 * DAY)):
             sql = "UPDATE verdict SET ran_at = ? WHERE id = ?"
             await tables.connection.execute(sql, (ran_at, verdict.id))
         await tables.digests.add(Told(week="2027-W01", until=NOON - 8 * DAY, body=None, at=NOON))
         await tables.digests.add(Told(week=None, until=NOON, body=None, at=NOON))
+        # By a clock that was ahead.
+        await tables.presence.note(NOON)
+        await tables.digests.add(Told(week="2027-W02", until=NOON, body=None, at=NOON + 1))
         await tables.delete_older_than(NOON, 99)
         assert [verdict.id for verdict in await tables.verdicts.page(None, None, None, 9)] == [untold.id]
 

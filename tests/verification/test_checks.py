@@ -196,7 +196,10 @@ COMMANDED = msgspec.structs.replace(SPEC, command=CommandCheck(argv=("pytest",))
         (Ran(exit=1, took=2, last_line="1 failed\x1b[0m"), Check.COMMAND, r"exit code 1 after 2 s, expected 0: 1 failed\x1b"),
         (Ran(exit=-9, took=2, last_line=" "), Check.COMMAND, "exit code -9 after 2 s, expected 0"),
         (Ran(exit=None, took=60, trouble="the command took longer than 60 s"), Check.COMMAND, "the command took longer than 60 s, expected exit code 0"),
+        (Ran(exit=0, took=1, note="ran a copy"), None, "ran a copy; exit code 0 after 1 s"),
+        (Ran(exit=1, took=1, note="ran a copy"), Check.COMMAND, "ran a copy; exit code 1 after 1 s, expected 0"),
         (Ran(exit=None, took=0), Check.COMMAND, "the command did not end, expected exit code 0"),
+        (Ran(exit=None, took=0, trouble="t.sh is not the file that was approved", is_refused=True), Check.COMMAND, "t.sh is not the file that was approved"),
     ],
 )  # fmt: skip
 def test_the_command_must_agree(ran: Ran, fails: Check | None, reason: str) -> None:

@@ -6,7 +6,15 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jobs.verification.history import RecordedVerdict, Report, Trigger
-from jobs.verification.identity import is_about, is_missing, is_verified, names_of, run_of, slot_for
+from jobs.verification.identity import (
+    is_about,
+    is_failed_try,
+    is_missing,
+    is_verified,
+    names_of,
+    run_of,
+    slot_for,
+)
 from jobs.verification.spec import Names, WorkflowSpec
 from jobs.verification.verdict import Sighting
 from tests.fakes import NOON
@@ -129,6 +137,28 @@ def test_a_run_whose_output_has_a_verdict_needs_no_other_unless_asked_for(
 def test_a_run_that_still_has_left_nothing_is_not_verified_again() -> None:
     assert is_verified(a_report(), a_verdict(failing(None)), None)
     assert not is_verified(a_report(), a_verdict(MISSING), None)
+
+
+@pytest.mark.parametrize(
+    ("newest", "by", "output", "failed"),
+    [
+        (None, Trigger.COMMAND, a_sighting(1), False),
+        (a_verdict(passing(1)), Trigger.COMMAND, a_sighting(2), False),
+        (a_verdict(MISSING), Trigger.COMMAND, a_sighting(1), False),
+        (a_verdict(failing(1)), Trigger.COMMAND, a_sighting(2), True),
+        (a_verdict(failing(1)), Trigger.CHAT, a_sighting(2), True),
+        (a_verdict(failing(1)), Trigger.COMMAND, a_sighting(1), False),
+        (a_verdict(failing(None)), Trigger.COMMAND, a_sighting(1), True),
+        (a_verdict(failing(None)), Trigger.COMMAND, None, True),
+        (a_verdict(failing(None)), Trigger.CHAT, None, False),
+        (a_verdict(failing(1)), Trigger.CHAT, None, True),
+    ],
+)
+def test_a_try_has_failed_if_another_one_follows(
+    newest: RecordedVerdict | None, by: Trigger, output: Sighting | None, *, failed: bool
+) -> None:
+    """Not if the same output is judged once more, or a person only asks whether it has come."""
+    assert is_failed_try(a_report(by), newest, output) is failed
 
 
 # ── does a person who asks find it at last? ───────────────────────────────────────────────────────

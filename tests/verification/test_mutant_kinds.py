@@ -1,12 +1,14 @@
 """Which mutants there are follows from the format and from what is asked for: what may still be good is none."""
 
 import json
+import re
 from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
 from jobs.verification.mutants import mutants
+from jobs.verification.rewriting import rewritten
 from jobs.verification.spec import BandSpec, CountSpec, FieldSpec, Format, Kind, StatusSpec, WorkflowSpec
 from jobs.verification.verdict import Check
 from tests.verification.detecting import MTIME, judged, names, survivors
@@ -144,24 +146,28 @@ def test_a_size_that_the_band_allows_is_no_mutant(within: float, expected: list[
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
-        (r"Traceback \(most", 1),
-        (r"^ERROR", 1),
-        (r"\"error\":", 1),
-        (r"\AERROR\Z", 1),
-        (r"key\s*=\s*[\"'][^\"']+", 1),
-        (r"a(?!b)\Bc(?<=b)", 0),
-        (r"x++y", 0),
+        (r"Traceback \(most", ["", " in the middle"]),
+        (r"(?i)sorry, i can't", ["", " in other case", " in the middle"]),
+        (r"(?m)^ERROR", ["", " in the middle"]),
+        (r"^ERROR", [""]),
+        (r"\"error\":", ["", " in the middle"]),
+        (r"\AERROR\Z", [""]),
+        (r"key\s*=\s*[\"'][^\"']+", ["", " in the middle"]),
+        (r"a(?!b)\Bc(?<=b)", []),
+        (r"x++y", []),
     ],
 )
-def test_a_text_of_a_forbidden_pattern_is_put_where_it_is_found(pattern: str, expected: int) -> None:
+def test_a_text_of_a_forbidden_pattern_is_put_where_it_is_found(pattern: str, expected: list[str]) -> None:
+    """In another case, and in the middle, only if it is found there as well."""
     for form, good in (
         (Format.JSON, b"{}"),
         (Format.JSON, b"7"),
         (Format.CSV, b"a\nb\n"),
         (Format.TEXT, b"x"),
+        (Format.TEXT, b"first\nsecond\nlast\n"),
     ):
         spec = replace(BARE[form], forbid=(pattern,))
-        assert len(names(good, spec, Check.FORBID)) == expected
+        assert names(good, spec, Check.FORBID) == [f"holds {pattern}{where}" for where in expected]
         assert survivors(good, spec, spec) == []
 
 
@@ -179,7 +185,7 @@ def test_a_cell_of_csv_has_no_type_but_what_it_can_be_read_as() -> None:
         "c": FieldSpec(max_length=0),
     }
     spec = replace(BARE[Format.CSV], required=("a",), fields=kinds)
-    assert names(b"a,b,c\n1,2,\n", spec, Check.FIELDS) == [
+    assert set(names(b"a,b,c\n1,2,\n", spec, Check.FIELDS)) == {
         "a removed",
         "a blank",
         "a whitespace",
@@ -191,7 +197,8 @@ def test_a_cell_of_csv_has_no_type_but_what_it_can_be_read_as() -> None:
         "a says that with something invisible in it",
         'a is "0.5"',
         'a is "seven"',
-    ]
+        "c too long",
+    }
 
 
 def test_no_value_is_missing_where_a_format_has_no_null_and_no_key_where_a_path_has_none() -> None:
@@ -229,13 +236,82 @@ def test_an_output_dated_ahead_of_its_narrowed_check_is_no_hindrance() -> None:
     assert all(mutant.mtime <= NOW for mutant in found)
 
 
-def test_a_wide_specification_has_a_bounded_number_of_mutants_and_each_field_its_turn() -> None:
+def wide(number: int) -> tuple[WorkflowSpec, ...]:
+    """Specifications of as many fields `f0`, `f1` ..."""
+    keys = [f"f{at}" for at in range(number)]
+    text = {"type": "string", "minLength": 2, "maxLength": 9, "pattern": "^val$"}
+    schema = {"required": keys, "additionalProperties": False, "properties": dict.fromkeys(keys, text)}
+    field = FieldSpec(type=Kind.STRING, min_length=2, max_length=9, pattern="^val$")
+    return (
+        WorkflowSpec(required=tuple(keys)),
+        WorkflowSpec(fields=dict.fromkeys(keys, field)),
+        WorkflowSpec(schema="/srv/schema.json", schema_text=json.dumps(schema)),
+    )
+
+
+@pytest.mark.parametrize("number", [24, 60, 300])
+def test_of_a_wide_specification_no_way_of_being_bad_is_left_out(number: int) -> None:
+    """Though there is a bounded number of mutants of each kind."""
+    for narrow, spec in zip(wide(1), wide(number), strict=True):
+        found = names(json.dumps({f"f{at}": "val" for at in range(number)}).encode(), spec, Check.FIELDS)
+        assert len(found) == 50
+        assert {re.sub(r"f\d+", "f0", name) for name in found} == set(
+            names(b'{"f0": "val"}', narrow, Check.FIELDS)
+        )
+
+
+def test_of_a_wide_specification_many_fields_have_their_turn() -> None:
     table = {f"f{at}": "x" for at in range(300)}
-    spec = WorkflowSpec(required=tuple(table)[:40], fields={key: FieldSpec(max_length=1) for key in table})
+    spec = WorkflowSpec(required=tuple(table)[:40], fields=dict.fromkeys(table, FieldSpec(max_length=1)))
     found = names(json.dumps(table).encode(), spec, Check.FIELDS)
-    assert len(found) == 100
-    assert {f"{key} removed" for key in spec.required} <= set(found)
-    assert {f"{key} is null" for key in list(table)[:50]} <= set(found)
+    assert len({name.split()[0] for name in found[:50]}) > 30
+    assert len({name.split()[0] for name in found[50:]}) == 50
+
+
+# ── many values ───────────────────────────────────────────────────────────────────────────────────
+
+
+CHECKS: Final = (Check.FIELDS, Check.FRESH, Check.STATUS)
+
+
+@pytest.mark.parametrize("form", [Format.JSON, Format.JSONL, Format.CSV, Format.YAML])
+@pytest.mark.parametrize(
+    ("number", "wheres"), [(1, []), (2, ["first"]), (3, ["middle", "first"]), (9, ["middle", "first"])]
+)
+def test_of_many_values_the_last_the_first_and_one_in_the_middle_are_made_bad(
+    form: Format, number: int, wheres: list[str]
+) -> None:
+    """What looks only at some of them is found out."""
+    rows = [{"a": f"{at}", "s": "ok", "t": "2026-01-01T00:00:00Z"} for at in range(number)]
+    before = "" if form.has_records else "[]."
+    schema = {"properties": {"a": {"pattern": "^[0-9]$"}}}
+    spec = replace(
+        BARE[form],
+        required=(f"{before}a",),
+        fields={f"{before}a": FieldSpec(max_length=1)},
+        schema="/srv/schema.json",
+        schema_text=json.dumps(schema if form.has_records else {"items": schema}),
+        timestamp=f"{before}t",
+        status=StatusSpec(field=f"{before}s"),
+    )
+    good = rewritten(rows, form)
+    assert survivors(good, spec, spec) == []
+    found = [name for check in CHECKS for name in names(good, spec, check)]
+    for where in ("first", "middle"):
+        some = [name.split()[0].removeprefix(before) for name in found if name.endswith(f" in the {where}")]
+        assert sorted(some) == (["a", "a", "s", "t"] if where in wheres else [])
+    changed = {name.split()[1] for name in found if name.startswith("schema: ")}
+    assert changed == {f"{at}.a" for at in {0, number // 2, number - 1}}
+
+
+def test_what_is_nowhere_in_a_good_output_is_not_made_bad() -> None:
+    spec = WorkflowSpec(fields={"b": FieldSpec(type=Kind.STRING)})
+    assert names(b'{"a": 1}', spec, Check.FIELDS) == []
+
+
+def test_a_value_that_is_there_is_preferred() -> None:
+    spec = replace(BARE[Format.CSV], fields={"a": FieldSpec(min_length=2)})
+    assert names(b"a,b\nxx,1\n,2\n", spec, Check.FIELDS) == ["a too short"]
 
 
 # ── a long output ─────────────────────────────────────────────────────────────────────────────────

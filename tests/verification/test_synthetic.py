@@ -108,6 +108,11 @@ def test_there_are_as_many_as_there_are_to_be(form: Format, count: CountSpec) ->
     made_up(replace(BARE[form], count=count))
 
 
+def test_what_there_must_be_none_of_takes_nothing_else_with_it() -> None:
+    spec = WorkflowSpec(required=("rows[].id",), count=CountSpec(of="rows[].error", max=0))
+    assert json.loads(made_up(spec)) == {"rows": [{"id": "made up"}]}
+
+
 def test_words_that_stand_for_nothing_are_not_used() -> None:
     spec = WorkflowSpec(
         required=("a",), placeholders=("Made Up", "x-1"), status=StatusSpec(allowed=("fine",))

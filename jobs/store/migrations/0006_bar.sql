@@ -75,7 +75,8 @@ CREATE TABLE run_figure (
     failed INTEGER NOT NULL,
     missing INTEGER NOT NULL,
     says_failed INTEGER NOT NULL,       -- of those that passed: they say themselves that they failed
-    said_done INTEGER NOT NULL,         -- of those that failed: they said that they were done
+    said_done INTEGER NOT NULL,         -- they failed and had said that they were done
+    failed_tries INTEGER NOT NULL,      -- what runs had failed with before they left something else
     PRIMARY KEY (workflow, week)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE check_figure (
@@ -89,9 +90,10 @@ CREATE TABLE check_figure (
 ) STRICT, WITHOUT ROWID;
 
 -- What a digest counts without decoding `judged`.
-ALTER TABLE verdict ADD COLUMN ran_at REAL NOT NULL DEFAULT 0;       -- when its run was first heard of
+ALTER TABLE verdict ADD COLUMN ran_at REAL NOT NULL DEFAULT 0;       -- when its run was first judged
 ALTER TABLE verdict ADD COLUMN checks TEXT NOT NULL DEFAULT '';      -- those that were asked for, in order, with a space between
 ALTER TABLE verdict ADD COLUMN said_done INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE verdict ADD COLUMN failed_tries INTEGER NOT NULL DEFAULT 0; -- of its run before it; unknown of older ones
 ALTER TABLE verdict ADD COLUMN is_newest INTEGER NOT NULL DEFAULT 1; -- of its run: the one that counts
 -- `judged` is decoded once for all of the ten checks that there are: json_each takes six times as long.
 UPDATE verdict SET
@@ -106,5 +108,5 @@ UPDATE verdict SET
     is_newest = NOT EXISTS (SELECT 1 FROM verdict v WHERE v.run_id = verdict.run_id AND v.id > verdict.id);
 -- With `is_newest` among its columns: SQLite looks at it again, and would look at the row for it.
 CREATE INDEX verdict_figures ON verdict (
-    ran_at, workflow, outcome, failed_check, checks, says_failed, said_done, is_newest
+    ran_at, workflow, outcome, failed_check, checks, says_failed, said_done, failed_tries, is_newest
 ) WHERE is_newest;

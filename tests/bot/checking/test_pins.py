@@ -10,6 +10,8 @@ import pytest
 from bot.checking.finding import Finding, Level
 from bot.checking.pins import check_pins, in_order_of_approval
 from bot.watching import WatchlistFile
+from jobs.pinning.kind import How, Kind
+from jobs.pinning.pin import pin_of
 from jobs.store.database import open_database
 from jobs.store.schema import FILE_NAME
 from jobs.thrash.policy import OnDetection
@@ -63,12 +65,28 @@ async def test_before_the_first_start_everything_is_still_to_be_pinned(tmp_path:
     assert said(tmp_path) == [(Level.OK, "pins", "what the watch list says is pinned at the next start")]
 
 
+async def test_what_loopwarden_verify_has_pinned_otherwise_is_asked_at_the_first_start(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path, NIGHTLY)
+    watch = WatchlistFile(tmp_path / "loopwarden.toml", OnDetection.STOP)
+    pins = [pin_of(entry, How.FIRST_VERIFY, NOON) for entry in watch.written() or ()]
+    async with open_database(tmp_path / "data") as store, store.transaction() as tables:
+        await tables.pins.add(next(pin for pin in pins if pin.kind is Kind.WORKFLOW))
+    assert said(tmp_path) == [(Level.OK, "pins", "what the watch list says is pinned at the next start")]
+    write(tmp_path, LOOSER)
+    assert said(tmp_path) == [
+        (Level.WARNING, "pin of workflow nightly", CHANGED),
+        (Level.OK, "pins", "what else the watch list says is pinned at the next start"),
+    ]
+
+
 async def test_a_change_is_a_warning_whether_the_bot_has_seen_it_or_not(room: Room) -> None:
     write(room.folder, LOOSER)
     [unseen] = look(room.folder)
     assert (unseen.level, unseen.subject, unseen.says) == (Level.WARNING, "pin of workflow nightly", CHANGED)
     assert unseen.mend == "press Approve or Reject under its message; /audit shows it"
-    await room.beat("spec_pinning")
+    await room.look_at_watchlist()
     assert look(room.folder) == [unseen]
     await room.press(room.shown[-1], "Reject")
     [rejected] = look(room.folder)
@@ -92,6 +110,12 @@ async def test_what_is_new_or_gone_is_named(room: Room) -> None:
             "no longer in the file, still in force; its removal waits for approval",
         ),
     ]
+
+
+async def test_a_killer_that_waits_is_worth_none(room: Room) -> None:
+    (room.folder / "loopwarden.toml").write_text((WATCHLIST + NIGHTLY).replace("stopper", "other"))
+    [source] = [found.says for found in look(room.folder) if found.subject == "pin of source gateway"]
+    assert source.endswith("killer: stopper → other (looser)")
 
 
 async def test_what_is_pinned_without_being_asked_is_no_warning(room: Room) -> None:
