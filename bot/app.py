@@ -72,6 +72,8 @@ _SLACK: Final = 30
 _LONGEST_SILENCE: Final = 120
 """Seconds without an answered poll, or a look at the inbox or outbox, after which health turns red."""
 _STORAGE_EVERY: Final = 20
+_LAST_LOOK: Final = 1.5
+"""Seconds for the database at the end."""
 _PINS_EVERY: Final = 5
 """Seconds between two looks at the watch list."""
 _RUNS_EVERY: Final = 5
@@ -116,6 +118,10 @@ class App:
             with suppress(asyncio.CancelledError):
                 await polling
             await self.timetable.stop()
+            # A file that was removed would be begun anew at the next start, with nothing in it that was approved.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_LOOK):
+                    await self.timetable.run_now("storage_watch")
             _log.info("stopped")
 
     async def _finish_open_stops(self, stop: asyncio.Event) -> None:

@@ -142,6 +142,21 @@ async def test_an_edited_watch_list_counts_once_it_is_approved(stage: Stage) -> 
 # Bad days
 
 
+async def test_a_database_that_was_removed_is_written_anew_before_the_bot_ends(stage: Stage) -> None:
+    """Or the next start would know nothing of what was approved."""
+    stage.watch(SOURCE, PROCESS_KILLER.format(name="stopper", grace=10))
+    bot = await stage.bot()
+    await stage.shown("Pinned as they were found: 2 entries")
+    await bot.has_logged("guarding")
+    for file in (stage.folder / "data").glob("loopwarden.sqlite3*"):
+        file.unlink()
+    assert await bot.terminate() == 0
+    stage.watch(SOURCE, '[killers.stopper]\nkind = "dry_run"\n')
+    bot = await stage.bot()
+    await stage.shown("The file differs: killer stopper", "looser")
+    assert await bot.terminate() == 0
+
+
 @asynccontextmanager
 async def unreachable(api: BotApi) -> AsyncIterator[None]:
     """Nothing listens where the server was."""

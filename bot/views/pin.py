@@ -275,7 +275,7 @@ def _loose(entry: Pinned) -> Text:
 def altered(notice: AlteredNotice) -> Screen:
     """Render that a pin is not what was approved."""
     others = f", and {amount(notice.others)} more" if notice.others else ""
-    done = "It is not what was approved, and is not used; what was approved before it is in force."
+    done = "It is not what was approved, and is not used; what was approved before it, if anything was, is in force."
     if notice.is_put_back:
         done = "What was approved stays in force, and was written back."
     return screen(

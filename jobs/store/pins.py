@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 from jobs.pinning.deciding import pins_in_force
 from jobs.pinning.kind import Kind
@@ -20,9 +21,9 @@ class SqlPins:
         return await fetch(self._connection, Pin, "SELECT * FROM pin ORDER BY id")
 
     async def marks(self) -> Sequence[tuple[int, str]]:
-        """Return of every row its id and hash: what tells whether others were added, or some are gone."""
-        rows = await self._connection.execute_fetchall("SELECT id, hash FROM pin ORDER BY id")
-        return [(int(pin_id), f"{digest}") for pin_id, digest in rows]
+        """Return of every row its id and a digest of all of it: what tells whether any was added, altered or removed."""
+        rows = await self._connection.execute_fetchall("SELECT * FROM pin ORDER BY id")
+        return [(int(row["id"]), sha256(repr(tuple(row)).encode()).hexdigest()) for row in rows]
 
     async def newest(self) -> int:
         """Return the id of the newest row, 0 if there is none."""

@@ -99,6 +99,19 @@ async def test_a_row_that_is_written_over_with_its_hash_is_written_back(world: P
     assert tuple(await world.store.reading.pins.all()) == before
 
 
+@pytest.mark.parametrize("change", ["entry = NULL", "name = 'other'", "by = 1"], ids=["entry", "name", "by"])
+async def test_a_row_of_which_but_one_column_is_written_over_is_written_back(
+    world: PinWorld, change: str
+) -> None:
+    await world.first_used()
+    *_, pin = before = tuple(await world.store.reading.pins.all())
+    alter(world, f"UPDATE pin SET {change} WHERE id = ?", pin.id)  # noqa: S608 - one of those above
+    told = [message.notice for message in await world.look()]
+    assert told == [AlteredNotice(kind=Kind.WORKFLOW, name="nightly", is_put_back=True)]
+    assert tuple(await world.store.reading.pins.all()) == before
+    assert world.max_age == 0.5 * HOUR
+
+
 async def test_a_database_that_is_removed_is_noticed_and_written_anew(world: PinWorld) -> None:
     """It goes on in memory first, as with any other failure of the file; nothing of it is approved a second time."""
     await world.first_used()

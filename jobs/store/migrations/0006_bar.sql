@@ -110,3 +110,6 @@ UPDATE verdict SET
 CREATE INDEX verdict_figures ON verdict (
     ran_at, workflow, outcome, failed_check, checks, says_failed, said_done, failed_tries, is_newest
 ) WHERE is_newest;
+
+-- What is about a stop goes before alarms, which have a rank of their own now: 2 is a stop's, 1 an alarm's.
+UPDATE outbox SET urgent = 2 WHERE urgent = 1 AND state IN ('queued', 'sending');
