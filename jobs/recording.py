@@ -115,7 +115,7 @@ async def record(
             verdict,
             ran_at=newest.ran_at,
             said_done=verdict.said_done or newest.said_done,
-            failed_tries=newest.failed_tries + is_failed_try(report, newest, output),
+            failed_tries=newest.failed_tries + is_failed_try(report, newest, output, verdict.outcome),
         )
     verdict = await tables.verdicts.add(verdict)
     await _tell(tables, report, newest, Judgement(run=run, verdict=verdict), now)

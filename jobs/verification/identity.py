@@ -68,10 +68,15 @@ def is_missing(
     return output is None or (slot is not None and output.mtime_ns / 1e9 < slot)
 
 
-def is_failed_try(report: Report, newest: RecordedVerdict | None, output: Sighting | None) -> bool:
-    """Whether what a run has failed with until now was a try of its own: another one has followed."""
+def is_failed_try(
+    report: Report, newest: RecordedVerdict | None, output: Sighting | None, outcome: Outcome
+) -> bool:
+    """Whether what a run has failed with until now was a try: another has followed, or the same passes by now."""
     if newest is None or newest.outcome is not Outcome.FAIL:
         return False
+    if outcome is Outcome.PASS:
+        # Of the same output, too: its specification may be another one by now.
+        return True
     artifact = newest.judged.artifact
     if artifact is None and output is None:
         # Who reports it has tried once more; a person only asks.

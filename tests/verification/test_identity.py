@@ -16,7 +16,7 @@ from jobs.verification.identity import (
     slot_for,
 )
 from jobs.verification.spec import Names, WorkflowSpec
-from jobs.verification.verdict import Sighting
+from jobs.verification.verdict import Judged, Outcome, Sighting
 from tests.fakes import NOON
 from tests.verdicts import MISSING, a_report, a_run, a_sighting, a_verdict, an_artifact, failing, passing
 
@@ -158,7 +158,14 @@ def test_a_try_has_failed_if_another_one_follows(
     newest: RecordedVerdict | None, by: Trigger, output: Sighting | None, *, failed: bool
 ) -> None:
     """Not if the same output is judged once more, or a person only asks whether it has come."""
-    assert is_failed_try(a_report(by), newest, output) is failed
+    assert is_failed_try(a_report(by), newest, output, Outcome.FAIL) is failed
+
+
+@pytest.mark.parametrize(("newest", "failed"), [(None, False), (passing(1), False), (failing(1), True)])
+def test_what_passes_has_failed_until_now(newest: Judged | None, *, failed: bool) -> None:
+    """Though it is the same output: then it is the bar that was lowered, or the time that was chosen."""
+    before = None if newest is None else a_verdict(newest)
+    assert is_failed_try(a_report(Trigger.COMMAND), before, a_sighting(1), Outcome.PASS) is failed
 
 
 # ── does a person who asks find it at last? ───────────────────────────────────────────────────────
