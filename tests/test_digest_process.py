@@ -16,7 +16,7 @@ from tests.stage import PATIENCE, PROCESS_KILLER, SOURCE, Stage
         pytest.param(signal.SIGTERM, 0, id="asked to end", marks=pytest.mark.prove),
     ],
 )
-@pytest.mark.parametrize("when", ["sendPhoto", "sendMessage"])
+@pytest.mark.parametrize("when", ["sendPhoto", pytest.param("sendMessage", marks=pytest.mark.prove)])
 async def test_a_digest_that_was_cut_short_comes_whole_after_the_restart(
     stage: Stage, end: signal.Signals, exit_code: int, when: str
 ) -> None:

@@ -300,6 +300,7 @@ def test_an_input_beyond_all_measure_is_read_and_given_up(tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.prove
 def test_an_end_that_is_never_closed_is_not_waited_for(tmp_path: Path) -> None:
     """What has come by then is kept."""
     command = [sys.executable, "-m", "bot", "hook", "claude-code"]

@@ -5,6 +5,8 @@ import json
 import sqlite3
 import sys
 
+import pytest
+
 from tests.botapi import GROUP
 from tests.crash_scene import Database, said_in
 from tests.pinned import pinned
@@ -57,6 +59,7 @@ def _is_watched(database: Database) -> bool:
         return False
 
 
+@pytest.mark.prove
 async def test_an_output_that_is_no_good_is_told_and_a_good_one_closes_it(stage: Stage) -> None:
     await watching(stage)
     write(stage, status="ok", total=None)

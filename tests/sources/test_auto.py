@@ -98,6 +98,7 @@ def cut(rows: Sequence[Row], cuts: Iterable[float]) -> Iterable[Sequence[Row]]:
     return [rows[start:stop] for start, stop in pairwise(places)]
 
 
+@pytest.mark.prove
 @settings(max_examples=10)
 @given(cuts=st.lists(st.floats(0, 1), max_size=6))
 def test_logs_that_grow_together_tell_what_each_tells_alone(cuts: list[float]) -> None:
