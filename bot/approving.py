@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from bot.asked import WATCHLIST, UsageError, check_schema
+from bot.asked import UsageError, check_schema, watchlist_path
 from bot.clock import SystemClock
 from bot.data_dir import data_dir
 from jobs.approved_copies import copies_in
@@ -44,8 +44,7 @@ def approve(names: Sequence[str], *, is_removal: bool = False) -> int:
 
 
 def _written() -> Mapping[str, WorkflowSpec]:
-    path = os.path.expanduser(os.environ.get("LOOPWARDEN_WATCHLIST") or WATCHLIST)  # noqa: PTH111 - as `verify`
-    return read_workflows(path)
+    return read_workflows(watchlist_path(os.environ))
 
 
 def _differing() -> Sequence[str]:

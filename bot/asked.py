@@ -9,7 +9,7 @@ import glob
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,11 +19,14 @@ from jobs.verification.wording import one_line
 from jobs.watchlist.error import unknown
 from jobs.watchlist.workflows import read_workflows
 
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
 _USAGE: Final = """
 usage: loopwarden verify NAME [PATH] [--run ID]    a workflow of the watch list, or what else lies at PATH
        loopwarden verify [NAME] PATH [--run ID]    without a watch list: status, result and timestamp at PATH"""
 
-WATCHLIST: Final = "loopwarden.toml"
+_WATCHLIST: Final = "loopwarden.toml"
 _LONGEST_NAME: Final = 200
 """Characters of a path that becomes the name of a workflow."""
 _PACKED: Final = (".gz", ".bz2", ".xz", ".zst")
@@ -78,8 +81,7 @@ def words_of(arguments: Sequence[str], environment: Mapping[str, str]) -> Words:
         raise UsageError(("what is to be verified?" if not words else "too many words") + _USAGE)
     if "" in words:
         raise UsageError("a word is empty; a variable that is not set?" + _USAGE)
-    named = environment.get("LOOPWARDEN_WATCHLIST")
-    watchlist = os.path.expanduser(named or WATCHLIST)
+    named, watchlist = environment.get("LOOPWARDEN_WATCHLIST"), watchlist_path(environment)
     return Words(
         words=tuple(words),
         run=run,
@@ -87,6 +89,11 @@ def words_of(arguments: Sequence[str], environment: Mapping[str, str]) -> Words:
         watchlist=watchlist,
         has_watchlist=bool(named) or os.path.lexists(watchlist),
     )
+
+
+def watchlist_path(environment: Mapping[str, str]) -> str:
+    """Return where the watch list is looked for."""
+    return os.path.expanduser(environment.get("LOOPWARDEN_WATCHLIST") or _WATCHLIST)
 
 
 def as_written(given: Words) -> Asked:
@@ -176,7 +183,7 @@ def _check_meant(word: str) -> None:
     """Refuse a word that is more likely the name of a workflow than the path of an output that is missing."""
     if "." not in word and "/" not in word and not os.path.lexists(word):
         raise UsageError(
-            f"neither is there a watch list at {absolute(WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
+            f"neither is there a watch list at {absolute(_WATCHLIST)} (LOOPWARDEN_WATCHLIST names another),"
             f" nor a file {one_line(word)}"
         )
 
@@ -199,8 +206,11 @@ def _text(argument: str) -> str:
 
 
 def _zone(name: str | None) -> tzinfo:
-    if not name:
-        return UTC
+    return known_zone(name) if name else UTC
+
+
+def known_zone(name: str) -> "ZoneInfo":
+    """Return the zone that LOOPWARDEN_TZ names. Raises `UsageError` if there is none."""
     from zoneinfo import ZoneInfo  # noqa: PLC0415 - many need none
 
     try:

@@ -3,10 +3,7 @@
 from collections.abc import Sequence
 
 from bot.views.differing import Differing
-from jobs.pinning.kind import ProposalState
 from jobs.store.database import Tables
-
-_DIFFERS = {ProposalState.OPEN, ProposalState.REJECTED}
 
 
 async def find_differing(tables: Tables) -> Sequence[Differing]:
@@ -15,6 +12,6 @@ async def find_differing(tables: Tables) -> Sequence[Differing]:
     found = [
         Differing(proposal=proposal, is_new=(proposal.kind, proposal.name) not in in_force)
         for proposal in await tables.proposals.newest()
-        if proposal.state in _DIFFERS
+        if proposal.state.still_differs
     ]
     return sorted(found, key=lambda each: not each.is_open)

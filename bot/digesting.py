@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from bot.asked import UsageError, known_zone
 from bot.clock import SystemClock
 from bot.data_dir import data_dir
 from bot.drawing import Drawing, DrawingError
@@ -30,13 +31,11 @@ _EVERY: Final = LONGEST_BEAT
 
 def digest(weeks: int, png: str | None) -> int:
     """Print the digest of so many weeks up to now; return 0, 1 if that did not work, 2 if it was asked wrongly."""
-    name = os.environ.get("LOOPWARDEN_TZ") or "UTC"
     try:
-        zone = ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        return _complain("LOOPWARDEN_TZ: is no known time zone; use a name such as Europe/Berlin", 2)
-    try:
+        zone = known_zone(os.environ.get("LOOPWARDEN_TZ") or "UTC")
         found = _composed(weeks, zone)
+    except UsageError as error:
+        return _complain(f"{error}", 2)
     except StoreError as error:
         return _complain(f"{error}", 1)
     try:

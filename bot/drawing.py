@@ -1,9 +1,7 @@
 """Has the picture of a digest drawn by a process of its own: the memory that drawing takes ends with it."""
 
-import os
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,12 +9,11 @@ from typing import Final
 import msgspec
 
 from bot.chart.picture import Order, Picture
-from jobs.program.environment import environment
+from jobs.program.environment import own_environment, own_module
 from jobs.program.group import started
 from jobs.program.wording import ended, last_line
 
-# -P: never a module from the folder it is run in.
-_ARGV: Final = (sys.executable, "-P", "-m", "bot.chart")
+_ARGV: Final = own_module("bot.chart")
 _SECONDS: Final = 60.0
 """The first picture takes the longest: it looks through the fonts of the machine, and keeps what it has found."""
 _MEMORY: Final = 2**30
@@ -61,8 +58,7 @@ class Drawing:
             raise DrawingError(f"could not be started: {error.strerror}") from error
 
     def _drawn(self, order: bytes, folder: Path) -> bytes:
-        own = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "MPLCONFIGDIR": f"{folder}"}
-        env = environment() | _SETTINGS | own
+        env = own_environment() | _SETTINGS | {"MPLCONFIGDIR": f"{folder}"}
         with started(
             _ARGV, env, stdin=subprocess.PIPE, stderr=subprocess.PIPE, folder=f"{folder}"
         ) as process:

@@ -9,7 +9,7 @@ from bot.asked import Asked, UsageError, Words, by
 from bot.data_dir import data_dir
 from jobs.pinning.deciding import decide
 from jobs.pinning.kind import How, Kind
-from jobs.pinning.pin import Entry, Pin, decoded, pin_of
+from jobs.pinning.pin import Entry, Pin, pin_of, spec_of
 from jobs.store.blocking import BlockingStore, RunTables
 from jobs.verification.spec import WorkflowSpec
 from jobs.verification.wording import one_line
@@ -75,7 +75,7 @@ def _refers(spec: WorkflowSpec) -> bool:
 
 
 def _spec_of(pin: Pin) -> WorkflowSpec:
-    spec = decoded(pin.kind, pin.entry or "")
+    spec = spec_of(pin)
     assert isinstance(spec, WorkflowSpec)  # noqa: S101 - for mypy: its kind is asked for
     return spec
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from bot.asked import WATCHLIST, UsageError, as_written, words_of
+from bot.asked import UsageError, as_written, watchlist_path, words_of
 from bot.clock import SystemClock
 from bot.data_dir import data_dir
 from bot.ending import orderly_ends
@@ -77,8 +77,8 @@ def _known(store: BlockingStore | None) -> Mapping[str, Subject]:
 
 
 def _written() -> Mapping[str, Subject]:
-    path = os.path.expanduser(os.environ.get("LOOPWARDEN_WATCHLIST") or WATCHLIST)  # noqa: PTH111 - as `verify`
-    return {name: Subject(spec=spec) for name, spec in read_workflows(path).items()}
+    written = read_workflows(watchlist_path(os.environ))
+    return {name: Subject(spec=spec) for name, spec in written.items()}
 
 
 def _said(name: str) -> Said:

@@ -58,7 +58,7 @@ async def waiting(tables: RunTables, proposal_id: int, noticed: Noticed) -> Prop
     found = await tables.proposals.get(proposal_id)
     if found is None or found not in await tables.proposals.newest():
         return None
-    if found.state not in {ProposalState.OPEN, ProposalState.REJECTED}:
+    if not found.state.still_differs:
         return None
     before = await tables.pins.of(found.kind, found.name)
     return noticed(found, before, entries_of(await tables.pins.in_force()))

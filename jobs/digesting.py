@@ -10,7 +10,7 @@ from jobs.digest.digest import Away, Digest, PinChange, StoppedLoop, Tested, Wee
 from jobs.digest.figures import Figures, by_workflow, sum_of
 from jobs.digest.week import last_ended, shifted, slot, weeks_up_to
 from jobs.pinning.kind import Kind
-from jobs.pinning.pin import Pin, decoded
+from jobs.pinning.pin import Pin, spec_of
 from jobs.ports import DigestTables, Stop, absence_of
 from jobs.thrash.incident import Incident
 from jobs.verification.drift import Alarm
@@ -172,12 +172,7 @@ class Digesting:
 
 
 def _workflows(pins: Sequence[Pin]) -> dict[str, WorkflowSpec]:
-    specs = {
-        pin.name: decoded(pin.kind, pin.entry)
-        for pin in pins
-        if pin.kind is Kind.WORKFLOW and pin.entry is not None
-    }
-    return {name: spec for name, spec in specs.items() if isinstance(spec, WorkflowSpec)}
+    return {pin.name: spec for pin in pins if isinstance(spec := spec_of(pin), WorkflowSpec)}
 
 
 def _changes(pins: Sequence[Pin]) -> Iterator[PinChange]:

@@ -432,7 +432,7 @@ class Pins(Protocol):
         ...
 
     async def marks(self) -> Sequence[tuple[int, str]]:
-        """Return of every row its id and hash: what tells whether others were added, or some are gone."""
+        """Return of every row its id and a digest of all of it: what tells whether any was added, altered or removed."""
         ...
 
     async def newest(self) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Final
@@ -11,8 +11,7 @@ from typing import Final
 from jobs.alert.selftest_notice import survival_told
 from jobs.aside import Aside, OverdueError
 from jobs.digest.week import last_ended, slot
-from jobs.pinning.kind import Kind
-from jobs.pinning.pin import Pin, decoded
+from jobs.pinning.pin import spec_of
 from jobs.ports import Clock, RunTables, Store, Tester, Watch
 from jobs.verification.history import CLOCK_SLACK
 from jobs.verification.spec import WorkflowSpec
@@ -99,14 +98,12 @@ class VerifierSelftest:
 
 async def pinned(tables: RunTables) -> Mapping[str, Subject]:
     """Return every workflow that is pinned, by its name."""
-    return dict(_subjects(await tables.pins.in_force()))
-
-
-def _subjects(pins: Iterable[Pin]) -> Iterator[tuple[str, Subject]]:
-    for pin in pins:
-        spec = None if pin.kind is not Kind.WORKFLOW or pin.entry is None else decoded(pin.kind, pin.entry)
-        if isinstance(spec, WorkflowSpec):
-            yield pin.name, Subject(spec=spec, pin_id=pin.id)
+    pins = await tables.pins.in_force()
+    return {
+        pin.name: Subject(spec=spec, pin_id=pin.id)
+        for pin in pins
+        if isinstance(spec := spec_of(pin), WorkflowSpec)
+    }
 
 
 def _is_due(subject: Subject, newest: SelfTest | None, since: float, now: float) -> bool:

@@ -14,9 +14,9 @@ from bot.watching import WatchlistFile
 from jobs.pinning.change import Change
 from jobs.pinning.deciding import Decision, decide, is_first_look, pins_in_force
 from jobs.pinning.difference import difference
-from jobs.pinning.kind import Kind, ProposalState
+from jobs.pinning.kind import Kind
 from jobs.pinning.links import Killers, killers_in
-from jobs.pinning.pin import Pin, Proposal, Spec, decoded
+from jobs.pinning.pin import Pin, Proposal, Spec, spec_of
 from jobs.store.blocking import BlockingConnection, run
 from jobs.store.pins import SqlPins, SqlProposals
 from jobs.store.schema import FILE_NAME
@@ -27,7 +27,6 @@ _PINS: Final = "pins"
 _CHANGES_SHOWN: Final = 3
 _VALUE: Final = 60
 """UTF-16 units."""
-_ASKED: Final = {ProposalState.OPEN, ProposalState.REJECTED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +88,7 @@ def _rows(folder: Path) -> _Rows | None:
 
 def _differing(proposals: Sequence[Proposal], decision: Decision) -> list[Proposal]:
     """Return what the next look would leave as asked."""
-    asked = {(each.kind, each.name): each for each in proposals if each.state in _ASKED}
+    asked = {(each.kind, each.name): each for each in proposals if each.state.still_differs}
     for withdrawn in decision.withdrawn:
         del asked[withdrawn.kind, withdrawn.name]
     return [*asked.values(), *decision.proposed]
@@ -99,7 +98,7 @@ def _difference(
     proposal: Proposal, before: Spec | None, on_detection: OnDetection, killers: Killers
 ) -> Finding:
     found = Differing(proposal=proposal, is_new=before is None)
-    after = None if proposal.entry is None else decoded(proposal.kind, proposal.entry)
+    after = spec_of(proposal)
     changes = difference(before, after, on_detection, killers) if before and after else ()
     shown = [_change(change) for change in changes[:_CHANGES_SHOWN]]
     more = [f"and {len(changes) - len(shown)} more"] if len(changes) > len(shown) else []

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
@@ -13,16 +12,14 @@ import msgspec
 
 from jobs.artifacts.find import sighting
 from jobs.artifacts.packing import packing_of
-from jobs.program.environment import environment
+from jobs.program.environment import own_environment, own_module
 from jobs.program.group import started
 from jobs.verification.checks import Output, broken_off
 from jobs.verification.spec import MEGABYTE, WorkflowSpec
 from jobs.verification.verdict import Artifact, CheckResult, Judged, Past
 from jobs.verification.wording import number
 
-# -P: never a module from the folder it is run in, which may be the agents'.
-MODULE: Final = (sys.executable, "-P", "-m")
-_ARGV: Final = (*MODULE, "jobs.artifacts.child")
+_ARGV: Final = own_module("jobs.artifacts.child")
 _OWN_END: Final = 5.0
 """Seconds after its time in which the process ends by itself."""
 NO_MEMORY: Final = 3
@@ -124,7 +121,7 @@ def answered(argv: Sequence[str], request: Bounded) -> tuple[bytes, str]:
 
 def _answer(argv: Sequence[str], request: bytes, seconds: float) -> tuple[bytes, int | None]:
     """Return its exit code, too; None if it took so long that it had to be killed."""
-    env = environment() | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), _ALOUD: "0"}
+    env = own_environment() | {_ALOUD: "0"}
     with started(argv, env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             return process.communicate(request, timeout=seconds)[0], process.returncode

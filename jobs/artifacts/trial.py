@@ -5,11 +5,12 @@ from typing import Final
 
 import msgspec
 
-from jobs.artifacts.apart import MODULE, Bounded, Limits, answered, lines_of
+from jobs.artifacts.apart import Bounded, Limits, answered, lines_of
+from jobs.program.environment import own_module
 from jobs.verification.spec import WorkflowSpec
 from jobs.verification.trial import GoodOutput, MadeOf, Trial, Trials
 
-_ARGV: Final = (*MODULE, "jobs.artifacts.trial_child")
+_ARGV: Final = own_module("jobs.artifacts.trial_child")
 LIMITS: Final = Limits(seconds=120.0)
 
 

@@ -14,8 +14,6 @@ from jobs.watchlist.sources import SourceSpec
 
 _Key = tuple[Kind, str]
 
-_ASKED: Final = frozenset({ProposalState.OPEN, ProposalState.REJECTED})
-"""A proposal that is not made again as long as the file stays as it is."""
 MOST_UNASKED: Final = 20
 """New entries in one look that are pinned though nobody was asked; more are asked about."""
 
@@ -58,7 +56,8 @@ def decide(
         return Decision(in_force=_entries(in_force), altered=altered)
     said = {(entry.kind, entry.name): entry for entry in written}
     specs = {key: entry.spec for key, entry in said.items()}
-    asked = {(each.kind, each.name): each for each in proposals if each.state in _ASKED}
+    # What is not asked again as long as the file stays as it is.
+    asked = {(each.kind, each.name): each for each in proposals if each.state.still_differs}
     is_first = is_all and is_first_look(pins, proposals)
     first = [
         key

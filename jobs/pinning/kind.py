@@ -31,3 +31,8 @@ class ProposalState(StrEnum):
     """What was in force stays, and the file differs."""
     WITHDRAWN = "withdrawn"
     """The file says something else by now."""
+
+    @property
+    def still_differs(self) -> bool:
+        """Whether the file says it, and it is not in force: it waits for an answer, or was rejected."""
+        return self in {ProposalState.OPEN, ProposalState.REJECTED}

@@ -10,8 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
+from aiogram.client.telegram import TelegramAPIServer
 
+from bot.session import TelegramSession
 from tests.bot.room import Agent, Room, SpawnAgent, open_room
+from tests.botapi import BotApi
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -27,6 +31,20 @@ def unattended_demo(request: pytest.FixtureRequest) -> Iterator["subprocess.Pope
         yield demo
         with suppress(ProcessLookupError):
             os.killpg(demo.pid, signal.SIGKILL)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def session() -> AsyncIterator[TelegramSession]:
+    """One for a file that runs in one loop: aiogram takes a quarter of a second to close it."""
+    async with TelegramSession(timeout=10) as session:
+        yield session
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def api(session: TelegramSession) -> AsyncIterator[BotApi]:
+    async with BotApi() as api:
+        session.api = TelegramAPIServer.from_base(api.url)
+        yield api
 
 
 @pytest.fixture

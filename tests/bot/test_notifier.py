@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-import pytest_asyncio
 from aiogram import Bot
 from aiogram.client.telegram import TelegramAPIServer
 from aiogram.filters.callback_data import CallbackData
@@ -39,19 +38,6 @@ SOON = pytest.approx(1, rel=0.201)
 BUTTON = InlineKeyboardButton(text="Details", callback_data="i:more:1")
 SCREEN = screen(lines(Text("Agent ", Bold("🙂 main")), "is here"), [BUTTON])
 OTHER = screen(Text("Something else"))
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def session() -> AsyncIterator[TelegramSession]:
-    async with TelegramSession(timeout=10) as session:
-        yield session
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def api(session: TelegramSession) -> AsyncIterator[BotApi]:
-    async with BotApi() as api:
-        session.api = TelegramAPIServer.from_base(api.url)
-        yield api
 
 
 @pytest.fixture

@@ -2,15 +2,13 @@
 
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
-import pytest_asyncio
 from aiogram import Bot
-from aiogram.client.telegram import TelegramAPIServer
 
 from bot import picturing
 from bot.chart.picture import Picture
@@ -34,19 +32,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 UTC_ZONE = ZoneInfo("UTC")
 A_PICTURE = PNG + bytes(8) + bytes([0, 0, 4, 0, 0, 0, 4, 0])
 DIGEST = DigestNotice(digest=1, body=a_digest())
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def session() -> AsyncIterator[TelegramSession]:
-    async with TelegramSession(timeout=10) as session:
-        yield session
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def api(session: TelegramSession) -> AsyncIterator[BotApi]:
-    async with BotApi() as api:
-        session.api = TelegramAPIServer.from_base(api.url)
-        yield api
 
 
 @pytest.fixture

@@ -40,19 +40,6 @@ REFUSED = "Telegram does not accept LOOPWARDEN_TOKEN"
 FULL_BATCH = 100
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def session() -> AsyncIterator[TelegramSession]:
-    async with TelegramSession(timeout=10) as session:
-        yield session
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def api(session: TelegramSession) -> AsyncIterator[BotApi]:
-    async with BotApi() as api:
-        session.api = TelegramAPIServer.from_base(api.url)
-        yield api
-
-
 @pytest_asyncio.fixture(loop_scope="module")
 async def store(tmp_path: Path) -> AsyncIterator[Database]:
     async with open_database(tmp_path) as store:
